@@ -1,0 +1,52 @@
+# `make help` lists the targets. CI runs `make setup check test`.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+WORKERS ?= 2
+PYTEST := $(BIN)/python -m pytest -n $(WORKERS)
+
+.PHONY: help setup check fix test sim process docs gen bench demo
+.DEFAULT_GOAL := help
+
+help: ## list the targets
+	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+setup: $(VENV)/.ready ## create .venv and install the package with its development tools
+
+$(VENV)/.ready: pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	@touch $@
+
+check: setup ## format, lint, types, layers, house rules
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-logo
+	$(BIN)/python -m pytest -q tests/tidy
+
+fix: setup ## format and repair what ruff can repair
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+test: setup ## every test in its short form, random order, two processes
+	$(PYTEST) --ignore=tests/tidy tests
+
+sim: setup ## simulation and agreement, the long form
+	$(PYTEST) --hypothesis-profile=long --timeout=1200 tests/sim tests/conformance
+
+process: setup ## real processes: kill -9, pause, drain
+	$(PYTEST) tests/process
+
+gen: setup ## write the generated reference pages
+	$(BIN)/python -m tools.reference_pages
+
+docs: setup ## build the documentation site into site/
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[docs]'
+	$(BIN)/mkdocs build --strict
+
+bench: setup ## measurements, see bench/README.md
+	$(BIN)/python -m bench
+
+demo: setup ## run the expense example on the embedded store
+	$(BIN)/plaita run examples/expense.yaml

@@ -1,0 +1,120 @@
+"""Headers in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from copy import copy
+from typing import TypeVar
+
+from plaita.backends.memory.tables import Belongings, Journal, Tables
+from plaita.backends.rows import RunFilter, RunRow, StartRow
+from plaita.ports.values import TERMINAL, RunId
+
+V = TypeVar("V")
+
+
+class MemoryRuns:
+    """Runs of one transaction: a row is copied when it is loaded and put back when the transaction ends."""
+
+    def __init__(self, tables: Tables, journal: Journal, now: int) -> None:
+        self._tables, self._journal, self._now = tables, journal, now
+        self._loaded: dict[int, RunRow] = {}
+        self.stirred = False
+
+    def load(self, run_id: RunId) -> RunRow | None:
+        rid = self._tables.ids.get(run_id)
+        return None if rid is None else self.at(rid)
+
+    def at(self, rid: int) -> RunRow:
+        run = self._loaded.get(rid)
+        if run is None:
+            run = self._loaded[rid] = copy(self._tables.runs[rid])
+        return run
+
+    def add(self, start: StartRow, incarnation: str, generation: int, born: int) -> RunRow:
+        rid = self._journal.count(self._tables.counters, "rid")
+        s = start.start
+        run = RunRow(rid, s.run_id, incarnation, s.tenant, s.queue, s.priority, born, generation=generation)
+        self._journal.put(self._tables.runs, rid, copy(run))
+        self._journal.put(self._tables.ids, s.run_id, rid)
+        self._journal.put(self._tables.belongings, rid, Belongings(start))
+        self._loaded[rid] = run
+        return run
+
+    def drop(self, run: RunRow) -> None:
+        for task in [t for t in self._tables.tasks.values() if t.run_id == run.run_id]:
+            self._journal.cut(self._tables.tasks, task.task_id)
+        self._journal.cut(self._tables.ids, run.run_id)
+        self._journal.cut(self._tables.runs, run.rid)
+        self._journal.cut(self._tables.belongings, run.rid)
+        self._journal.cut(self._tables.due, run.rid)
+        self._journal.cut(self._tables.held, run.rid)
+        self._loaded.pop(run.rid, None)
+
+    def due(self, queues: Sequence[str], only: RunId | None, *, takeovers: bool, limit: int) -> list[RunRow]:
+        self.flush()
+        rows = (self._tables.runs[rid] for rid, at_ms in self._tables.due.items() if at_ms <= self._now)
+        found = [
+            r
+            for r in rows
+            if (takeovers or r.nonce is None)
+            and (r.queue in queues if only is None else r.run_id == only or r.run_id.startswith(f"{only}."))
+        ]
+        found.sort(key=lambda r: (-r.priority, r.due, r.rid))
+        return [self.at(r.rid) for r in found[:limit]]
+
+    def next_due(self) -> int | None:
+        return min(self._tables.due.values(), default=None)
+
+    def held(self, nonce: str) -> list[RunRow]:
+        self.flush()
+        return [self.at(rid) for rid, owner in self._tables.held.items() if owner == nonce]
+
+    def held_by(self, holder: str) -> list[RunRow]:
+        self.flush()
+        return [self.at(rid) for rid, owner in self._tables.held.items() if owner.startswith(f"{holder}.")]
+
+    def slots(self, tenant: str) -> int:
+        self.flush()
+        return sum(r.slot for r in self._tables.runs.values() if r.tenant == tenant)
+
+    def ended_before(self, at_ms: int, limit: int) -> list[RunRow]:
+        old = [r.rid for r in self._tables.runs.values() if r.ended is not None and r.ended < at_ms]
+        return [self.at(rid) for rid in old[:limit]]
+
+    def page(self, wanted: RunFilter) -> list[RunRow]:
+        found = (r for r in reversed(self._tables.runs.values()) if wanted.before is None or r.rid < wanted.before)
+        return [copy(r) for r, _ in zip(self._fitting(found, wanted), range(wanted.limit), strict=False)]
+
+    def live(self) -> list[RunRow]:
+        self.flush()
+        return [self.at(r.rid) for r in list(self._tables.runs.values()) if r.status not in TERMINAL]
+
+    def flush(self) -> None:
+        """Put changed headers back, with the indexes that follow from them."""
+        tables, journal = self._tables, self._journal
+        for rid, run in self._loaded.items():
+            if tables.runs[rid] != run:
+                journal.put(tables.runs, rid, copy(run))
+                self.stirred |= run.nonce is None and run.due is not None
+                _index(journal, tables.due, rid, run.due)
+                _index(journal, tables.held, rid, run.nonce)
+
+    def _fitting(self, rows: Iterator[RunRow], wanted: RunFilter) -> Iterator[RunRow]:
+        for run in rows:
+            start = self._tables.belongings[run.rid].start.start
+            if (
+                wanted.status in ("", run.status)
+                and wanted.tenant in ("", run.tenant)
+                and wanted.flow_id in ("", start.flow_id)
+                and wanted.business_key in ("", start.business_key)
+                and (not wanted.tag or wanted.tag in start.tags)
+            ):
+                yield run
+
+
+def _index(journal: Journal, index: dict[int, V], rid: int, value: V | None) -> None:
+    if value is None:
+        journal.cut(index, rid)
+    elif index.get(rid) != value:
+        journal.put(index, rid, value)

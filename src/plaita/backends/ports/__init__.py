@@ -1,0 +1,1 @@
+"""The documented ports over rows: each method is one verb handed to a gate."""

@@ -1,0 +1,29 @@
+"""submit: a run exists from here on."""
+
+from __future__ import annotations
+
+from plaita.backends.rows import Rows, StartRow
+from plaita.backends.verbs.quota import START, runnable
+from plaita.base.clock import new_id
+from plaita.base.json import encode
+from plaita.ports.runs import Submission, SubmitConflict, Submitted, Tombstoned
+
+
+def submit(rows: Rows, start: Submission, durability: str) -> Submitted | SubmitConflict | Tombstoned:
+    """Create a queued run. Quota never refuses a start, it parks it; ``not_before`` takes its slot when due."""
+    run = rows.runs.load(start.run_id)
+    if run is not None:
+        if rows.record.start(run).start.digest != start.digest:
+            return SubmitConflict(start.run_id)
+        return Submitted(start.run_id, run.incarnation, True, durability)
+    grave = rows.ledger.grave(start.run_id)
+    if grave is not None and rows.now < grave.buried_ms + rows.limits.tombstone_ms:
+        return Tombstoned(start.run_id)
+    generation = grave.generation if grave is not None else 0
+    run = rows.runs.add(StartRow(start, rows.now), new_id(), generation, rows.events.current())
+    rows.record.log(run, [encode({"event": "submitted", "flow": start.flow_id, "version": start.flow_version})])
+    if start.not_before_ms is not None and start.not_before_ms > rows.now:
+        run.due = start.not_before_ms
+    else:
+        runnable(rows, run, START)
+    return Submitted(start.run_id, run.incarnation, False, durability)

@@ -1,0 +1,1 @@
+"""Words everyone may use: errors, clock, ids, JSON, limits, issues, durations."""

@@ -1,0 +1,43 @@
+"""Time and chance as arguments. The only module that reads the machine's clock."""
+
+from __future__ import annotations
+
+import random
+import secrets
+import time
+from typing import Protocol
+
+_ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
+
+
+class Clock(Protocol):
+    """What a shell needs to know about time. Times are milliseconds."""
+
+    def now_ms(self) -> int:
+        """Wall clock, milliseconds since 1970 (UTC)."""
+
+    def elapsed_ms(self) -> float:
+        """A clock that only grows and runs during sleep; its zero means nothing."""
+
+
+class SystemClock:
+    """The machine's own clocks."""
+
+    def now_ms(self) -> int:
+        return time.time_ns() // 1_000_000
+
+    def elapsed_ms(self) -> float:
+        # CLOCK_BOOTTIME runs while a laptop sleeps; macOS's monotonic clock has no such twin and stops.
+        source = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+        return time.clock_gettime(source) * 1000
+
+
+def new_id() -> str:
+    """A short random id: 20 characters, 100 bits, lower case, no look-alikes."""
+    bits = secrets.randbits(100)
+    return "".join(_ALPHABET[bits >> shift & 31] for shift in range(0, 100, 5))
+
+
+def roll() -> float:
+    """Dice in [0, 1)."""
+    return random.random()

@@ -1,0 +1,237 @@
+"""Every error the system raises on purpose.
+
+    PlaitaError
+    ├── FlowLoadError              PLT-E01  load_error / expression_error: the document cannot run
+    ├── InputError                 PLT-E02  input_error: a value is not JSON or violates its type
+    ├── WaitNotPossible            PLT-E03  wait_not_possible: a wait in a plain run
+    ├── NotFound                   PLT-E04  not_found
+    ├── Conflict                   PLT-E05  conflict
+    ├── Unavailable                PLT-E06  unavailable: the store cannot be used
+    ├── ResumeRefused              PLT-E07  resume_refused: the wait is gone or answered
+    ├── NotSupported               PLT-E08  not_supported
+    ├── StaleClaim                 PLT-E09  stale: another process owns the execution
+    └── FlowExecutionException     PLT-E20  how a flow ended; ``code`` is the documented number
+        ├── NodeNotFoundError      PLT-E21
+        ├── FlowStartMissingError  PLT-E22
+        ├── NodeExecutionError     PLT-E23
+        ├── NodeTimeoutError       PLT-E24
+        ├── FlowTimeoutError       PLT-E25
+        │   └── ExecutionDeadlineError  PLT-E26
+        ├── FlowErrorException     PLT-E27
+        ├── FlowCancelledException PLT-E28
+        └── ErrorResultException   PLT-E29
+
+Each class carries a stable ``reference`` (a page under ``docs/reference/errors``) and each error a public ``kind``
+(one of ``KINDS``). All survive pickling.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from plaita.base.issues import Issue
+
+KINDS: Final = (
+    "load_error", "expression_error", "input_error", "node_error", "timeout", "no_branch_matched", "error_result",
+    "iteration_limit", "depth_limit", "policy_denied", "invalid_cron", "cancelled", "wait_not_possible",
+    "resume_refused", "stale", "not_found", "conflict", "unavailable", "not_supported",
+)  # fmt: skip
+
+
+class PlaitaError(Exception):
+    """Base of all intentional errors. ``kind`` says what sort, ``hint`` what to do next (may be empty)."""
+
+    reference: ClassVar[str]
+    kind: str = "node_error"
+    hint: str = ""
+
+
+class FlowLoadError(PlaitaError, ValueError):
+    """A flow document cannot run; ``issues`` holds everything that was found, errors first."""
+
+    reference = "PLT-E01"
+
+    def __init__(self, issues: Sequence[Issue], source: str = "") -> None:
+        super().__init__(tuple(issues), source)
+        self.issues, self.source = tuple(issues), source
+        errors = [i for i in self.issues if i.severity == "error"]
+        expression = bool(errors) and all(i.code.startswith("expression") for i in errors)
+        self.kind = "expression_error" if expression else "load_error"
+
+    def __str__(self) -> str:
+        errors = [i for i in self.issues if i.severity == "error"]
+        head = f"{self.source or 'the flow'} cannot be loaded: {len(errors)} error{'s' if len(errors) != 1 else ''}"
+        return "\n".join([head, *(f"  {issue}" for issue in self.issues)])
+
+
+class InputError(PlaitaError, ValueError):
+    """A value handed in is not JSON or does not fit its declared type. ``path`` is a JSON path such as ``$.a[0]``."""
+
+    reference = "PLT-E02"
+    kind = "input_error"
+
+    def __init__(self, path: str, reason: str) -> None:
+        super().__init__(path, reason)
+        self.path, self.reason = path, reason
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.reason}"
+
+
+class _Worded(PlaitaError):
+    """An error whose text is written where it is raised: ``message`` says what happened, ``hint`` what to do."""
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message, hint)
+        self.message, self.hint = message, hint
+
+    def __str__(self) -> str:
+        return self.message
+
+
+class WaitNotPossible(_Worded):
+    """A flow reached a waiting node in a run that is not durable."""
+
+    reference = "PLT-E03"
+    kind = "wait_not_possible"
+
+
+class NotFound(_Worded):
+    """No such flow, execution, task or file."""
+
+    reference = "PLT-E04"
+    kind = "not_found"
+
+
+class Conflict(_Worded):
+    """The request contradicts what is stored, for example one id with two payloads."""
+
+    reference = "PLT-E05"
+    kind = "conflict"
+
+
+class Unavailable(_Worded):
+    """The store cannot be used: locked, read-only, not ours, from a newer version, not reachable."""
+
+    reference = "PLT-E06"
+    kind = "unavailable"
+
+
+class ResumeRefused(_Worded):
+    """A wait cannot be answered: it is gone, answered, or the answer does not fit."""
+
+    reference = "PLT-E07"
+    kind = "resume_refused"
+
+
+class NotSupported(_Worded):
+    """Asked for something this installation does not offer."""
+
+    reference = "PLT-E08"
+    kind = "not_supported"
+
+
+class StaleClaim(_Worded):
+    """Another process owns the execution now."""
+
+    reference = "PLT-E09"
+    kind = "stale"
+
+
+class FlowExecutionException(PlaitaError, RuntimeError):
+    """How it ended. ``code`` is the documented number or the author's own; ``path`` names nodes, outermost first."""
+
+    reference = "PLT-E20"
+    default_code: ClassVar[int] = -500
+    default_type: ClassVar[str] = "flow_error"
+
+    def __init__(
+        self,
+        code: int | str | None = None,
+        message: str = "",
+        error_type: str | None = None,
+        node: object = None,
+        source_line: int | None = None,
+        *,
+        kind: str = "node_error",
+        path: Sequence[str | int] = (),
+    ) -> None:
+        super().__init__(code, message, error_type, node, source_line)
+        self.code = self.default_code if code is None else code
+        self.message = message
+        self.error_type = error_type or self.default_type
+        self.node, self.source_line = node, source_line
+        self.kind, self.path = kind, tuple(path)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        args = (self.code, self.message, self.error_type, self.node, self.source_line)
+        return type(self), args, {"kind": self.kind, "path": self.path}
+
+    def __str__(self) -> str:
+        return self.message
+
+
+class NodeNotFoundError(FlowExecutionException):
+    """A node id that the flow does not have."""
+
+    reference = "PLT-E21"
+    default_type = "node_not_found"
+
+
+class FlowStartMissingError(FlowExecutionException):
+    """A flow without a start node."""
+
+    reference = "PLT-E22"
+    default_type = "node_not_found"
+
+
+class NodeExecutionError(FlowExecutionException):
+    """A node failed and its handler says abort."""
+
+    reference = "PLT-E23"
+    default_code = -520
+    default_type = "node_error"
+
+
+class NodeTimeoutError(FlowExecutionException):
+    """A node exceeded its own timeout."""
+
+    reference = "PLT-E24"
+    default_code = -1
+    default_type = "node_error"
+
+
+class FlowTimeoutError(FlowExecutionException):
+    """A flow exceeded a time budget."""
+
+    reference = "PLT-E25"
+    default_code = -1
+
+
+class ExecutionDeadlineError(FlowTimeoutError):
+    """The execution exceeded its budget: ``timeout`` of the flow, or the active time of a flow without one."""
+
+    reference = "PLT-E26"
+
+
+class FlowErrorException(FlowExecutionException):
+    """The flow ended for a reason that is not a node's."""
+
+    reference = "PLT-E27"
+
+
+class FlowCancelledException(FlowExecutionException):
+    """The execution was cancelled."""
+
+    reference = "PLT-E28"
+    default_code = -4
+
+
+class ErrorResultException(FlowExecutionException):
+    """The flow ended at an ``end`` node with ``resultType: error``; ``code`` is the author's, a number or a text."""
+
+    reference = "PLT-E29"
+    default_type = "error_result"

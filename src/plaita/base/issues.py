@@ -1,0 +1,29 @@
+"""What is wrong with a document: one value a finding."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+Severity = Literal["error", "warning"]
+
+
+@dataclass(frozen=True, slots=True)
+class Issue:
+    """One finding. ``path`` is a JSON path (``$.nodes[2].next``); ``line``/``column`` are 1-based, when there is text.
+
+    ``code`` is stable and dotted-free (``dangling_next``); codes of expression findings begin with ``expression``.
+    ``column`` of an expression finding without text counts inside the expression.
+    """
+
+    severity: Severity
+    code: str
+    path: str
+    message: str
+    hint: str = ""
+    node_id: str | None = None
+    line: int | None = None
+    column: int | None = None
+
+    def __str__(self) -> str:
+        where = f"line {self.line}, column {self.column}: " if self.line is not None else ""
+        hint = f" ({self.hint})" if self.hint else ""
+        return f"{self.severity}: {where}{self.path}: {self.message}{hint} [{self.code}]"

@@ -1,0 +1,153 @@
+"""From a flow model to a program: link every level, run every rule, gather every issue."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from plaita.base.duration import parse_duration_ms
+from plaita.base.errors import InputError
+from plaita.base.issues import Issue
+from plaita.base.spelling import fold, suggest
+from plaita.core.validate import RULES, FlowView
+from plaita.engine.expression import Names, get_default_expression_registry
+from plaita.engine.frames import escape
+from plaita.engine.linking import Linking, NodeLink, mark_cycles
+from plaita.engine.program import CNode, Graph, Program
+from plaita.engine.steps import cyclic
+from plaita.engine.types import Property, parse_property
+
+if TYPE_CHECKING:
+    from plaita.core.flow import Flow
+
+
+def compile_root(flow: Flow) -> tuple[Program, list[Issue]]:
+    """A program and everything there is to say about the flow; with errors the program must not run."""
+    linking = Linking(get_default_expression_registry().table())
+    _roots(flow, linking)
+    root = _link_level(flow, linking, None, Names(()), "$", "", "", is_sub_flow=False)
+    return Program(root, linking.graphs, tuple(dict.fromkeys(linking.waits)), linking.calls), linking.issues
+
+
+def _roots(flow: Flow, linking: Linking) -> None:
+    """Which roots do the nodes of a flow and of its sub-flows provide? A custom node that declares none opens all."""
+    provided: set[str] = set()
+    work = [flow]
+    while work:
+        for node in work.pop().nodes:
+            for _, sub, _ in node.sub_flows():
+                if sub is not None:
+                    work.append(sub)
+            if node.provides is not None:
+                provided |= node.provides
+            elif not node.builtin:
+                linking.open_roots = True
+    linking.extra_roots = frozenset(provided)
+
+
+def link_sub_flow(flow: Flow, link: NodeLink, field: str, key: str | None) -> Graph:
+    """Compile the sub-flow of a node."""
+    head = field.split(".")[0].split("[")[0]
+    spelled = next((k for k in link.raw if fold(k) == fold(head)), head)
+    path = f"{link.path}.{spelled}{field[len(head) :]}"
+    step = escape(link.cn.id) + ("" if key is None else f":{escape(key)}")
+    entry = f"{link.graph.entry}/{step}"
+    return _link_level(flow, link.linking, link.graph, link.names, path, entry, link.label, is_sub_flow=True)
+
+
+def _link_level(
+    flow: Flow, linking: Linking, parent: Graph | None, outer: Names, path: str, entry: str, label: str, *, is_sub_flow: bool
+) -> Graph:
+    graph = Graph(flow.flow_id, parent, entry)
+    linking.graphs[entry] = graph
+    linking.issues += [replace(i, path=path + i.path[1:]) for i in flow._drafted]
+    _header(flow, graph, linking, path)
+    _shells(flow, graph, linking, path)
+    names = Names((frozenset(graph.nodes), *outer.declared), linking.extra_roots, linking.open_roots)
+    links: list[NodeLink] = []
+    for i, node in enumerate(flow.nodes):
+        cn = graph.nodes[node.id]
+        if cn.index != i or node.node_type == "unreadable":
+            continue
+        raw = flow._raws[i] if i < len(flow._raws) else {}
+        inner = f"{label}/{node.id}" if label else node.id
+        link = NodeLink(linking, graph, names, cn, f"{path}.nodes[{i}]", raw, inner)
+        node.link_common(link)
+        node.link(link)
+        links.append(link)
+    targets = {node.id: [t for _, t in node.targets() if isinstance(t, str)] for node in flow.nodes}
+    _cycles(graph, targets)
+    _rules(flow, linking, path, targets, links, is_sub_flow=is_sub_flow)
+    return graph
+
+
+def _header(flow: Flow, graph: Graph, linking: Linking, path: str) -> None:
+    graph.globals = dict(flow.global_context or {})
+    if flow.flow_id is not None and graph.parent is not None:
+        graph.globals["flow_id"] = flow.flow_id
+    graph.env_names = tuple(flow.expose_env)
+    graph.timeout = None if flow.timeout in ("", None) else parse_duration_ms(flow.timeout)
+    for field in ("input_type", "output_type"):
+        raw = getattr(flow, field)
+        try:
+            setattr(graph, field, None if raw is None else parse_property(raw))
+        except InputError as e:
+            spelled = next((k for k in flow._raw if fold(k) == fold(field)), field)
+            linking.issues.append(Issue("error", "bad_type", f"{path}.{spelled}", str(e)))
+    if flow.runtime != "python":
+        text = f"runtime {flow.runtime!r} is not available; only 'python' is"
+        linking.issues.append(Issue("error", "bad_runtime", f"{path}.runtime", text))
+
+
+def declared(raw: Any) -> Property | None:
+    """A declared type, ``None`` when there is none or it is wrong."""
+    try:
+        return None if raw is None else parse_property(raw)
+    except InputError:
+        return None
+
+
+def _shells(flow: Flow, graph: Graph, linking: Linking, path: str) -> None:
+    for i, node in enumerate(flow.nodes):
+        if node.id in graph.nodes:
+            first = graph.nodes[node.id].index
+            text = f"node id {node.id!r} is used twice (first at nodes[{first}])"
+            linking.issues.append(Issue("error", "duplicate_id", f"{path}.nodes[{i}].id", text, node_id=node.id))
+            continue
+        cn = CNode(node.id, node.node_type, graph, i)
+        cn.model = node
+        graph.nodes[node.id] = cn
+        if graph.start is None and node.node_type == "start":
+            graph.start = cn
+
+
+def _cycles(graph: Graph, targets: dict[str, list[str]]) -> None:
+    mark_cycles(graph, targets)
+    for cn in graph.nodes.values():
+        if cn.cyclic:
+            cn.step = cyclic(cn)
+        if cn.host is not None and cn.on_error.retries:
+            cn.counted = True
+
+
+def _rules(
+    flow: Flow, linking: Linking, path: str, targets: dict[str, list[str]], links: list[NodeLink], *, is_sub_flow: bool
+) -> None:
+    from plaita.core.flow import FLOW_KEYS
+
+    reads: dict[str, list[tuple[str, str]]] = {}
+    for link in links:
+        for depth, node_id, field in link.reads:
+            if depth == 0:
+                reads.setdefault(link.cn.id, []).append((node_id, field))
+            else:
+                text = f"$NODE.{node_id} names no node of this flow or an enclosing one; it is always null"
+                hint = suggest(node_id, link.names.declared[0])
+                link.report("unknown_node", field, text, hint=hint, severity="warning")
+        for field in link.env_fields:
+            text = "an environment value becomes part of the stored state"
+            link.report("env_in_state", field, text, hint="pass secrets as credential references", severity="warning")
+    raws = flow._raws or [{} for _ in flow.nodes]
+    view = FlowView(path, flow._raw, flow.nodes, raws, targets, reads, FLOW_KEYS, is_sub_flow)
+    for rule in RULES:
+        linking.issues += rule(view)

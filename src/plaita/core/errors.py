@@ -1,0 +1,97 @@
+"""The documented error classes, and the two that nodes raise."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from plaita.base.errors import (
+    ErrorResultException,
+    ExecutionDeadlineError,
+    FlowCancelledException,
+    FlowErrorException,
+    FlowExecutionException,
+    FlowLoadError,
+    FlowStartMissingError,
+    FlowTimeoutError,
+    InputError,
+    NodeExecutionError,
+    NodeNotFoundError,
+    NodeTimeoutError,
+    PlaitaError,
+    WaitNotPossible,
+)
+from plaita.engine.failure import Failure
+from plaita.node.handlers import ErrorHandler, ErrorStrategy, RecoverableErrorHandler
+
+__all__ = [
+    "ErrorHandler", "ErrorResultException", "ErrorStrategy", "ExecutionDeadlineError", "FlowCancelledException",
+    "FlowErrorException", "FlowErrorType", "FlowExecutionException", "FlowLoadError", "FlowResultError",
+    "FlowStartMissingError", "FlowTimeoutError", "InputError", "NodeException", "NodeExecutionError",
+    "NodeNotFoundError", "NodeTimeoutError", "PlaitaError", "RecoverableErrorHandler", "WaitNotPossible", "exception_of",
+]  # fmt: skip
+
+
+class FlowErrorType(str, Enum):
+    """The documented words of ``error_type``."""
+
+    NODE_ERROR = "node_error"
+    FLOW_ERROR = "flow_error"
+    ERROR_RESULT = "error_result"
+    INVALID_CALLBACK = "invalid_callback"
+    EXECUTION_NOT_FOUND = "execution_not_found"
+    NODE_NOT_FOUND = "node_not_found"
+    INVALID_NODE_TYPE = "invalid_node_type"
+    EXECUTION_TIMEOUT = "execution_timeout"
+    CALLBACK_TIMEOUT = "callback_timeout"
+
+
+class FlowResultError(RuntimeError):
+    """Raised by a node to end its flow with a business error; handlers of the node itself do not catch it."""
+
+    def __init__(self, code: int | str, message: str = "") -> None:
+        super().__init__(code, message)
+        self.code, self.message = code, message
+
+    def __str__(self) -> str:
+        return self.message
+
+
+class NodeException(RuntimeError):
+    """Raised by a node with a code of its own."""
+
+    def __init__(self, code: int, message: str = "") -> None:
+        super().__init__(code, message)
+        self.code, self.message = code, message
+
+    def __str__(self) -> str:
+        return self.message
+
+
+_BY_KIND: dict[str, type[FlowExecutionException]] = {
+    "error_result": ErrorResultException,
+    "cancelled": FlowCancelledException,
+}
+
+
+def exception_of(failure: Failure) -> PlaitaError:
+    """The documented exception of a failure; the replaced failure is its ``__cause__``."""
+    error: PlaitaError
+    if failure.kind == "wait_not_possible":
+        hint = "start it durably: plaita run FLOW, or Runtime.open().start(…)"
+        error = WaitNotPossible(f"{failure.message}; {hint}", hint)
+    else:
+        cls = _BY_KIND.get(failure.kind) or _class_of(failure)
+        error = cls(failure.code, failure.message, failure.error_type, kind=failure.kind, path=failure.path)
+    if failure.cause is not None:
+        error.__cause__ = exception_of(failure.cause)
+    return error
+
+
+def _class_of(failure: Failure) -> type[FlowExecutionException]:
+    if failure.kind == "timeout":
+        if failure.final:
+            return ExecutionDeadlineError
+        return NodeTimeoutError if failure.error_type == "node_error" else FlowTimeoutError
+    if failure.kind == "no_branch_matched":
+        return NodeNotFoundError if failure.error_type == "node_not_found" else FlowExecutionException
+    return NodeExecutionError

@@ -1,0 +1,329 @@
+"""``Flow``: the documented model of a flow, its reading and its compilation."""
+
+from __future__ import annotations
+
+from contextvars import ContextVar
+from pathlib import Path
+from typing import Any, Self
+
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field, PrivateAttr, ValidationError, field_validator
+
+from plaita.base.duration import parse_duration_ms
+from plaita.base.errors import FlowLoadError, NotFound
+from plaita.base.issues import Issue
+from plaita.base.json import Json
+from plaita.base.limits import SUBFLOW_DEPTH_MAX
+from plaita.base.spelling import fold
+from plaita.core.text import Document, read_document
+from plaita.engine.program import Program
+from plaita.node.basic import Node
+from plaita.node.registry import NodeRegistry, get_default_registry
+from plaita.node.spelling import either, spellings
+from plaita.node.subflow import install_reader
+
+_registry: ContextVar[NodeRegistry | None] = ContextVar("registry", default=None)
+_depth: ContextVar[int] = ContextVar("depth", default=0)
+
+
+class Unreadable(Node):
+    """Stands for a node whose document is wrong, so that the rest of the flow can still be looked at."""
+
+    node_type = "unreadable"
+
+    def targets(self) -> Any:
+        return iter(())
+
+
+class Flow(BaseModel):
+    """A flow: a graph of nodes.
+
+    ``Flow.from_file("order.yaml").run(amount=120)`` runs it in this process. Every way of reading reports all
+    problems at once as ``FlowLoadError``; warnings are in ``issues``.
+    """
+
+    model_config = ConfigDict(extra="ignore", populate_by_name=True, arbitrary_types_allowed=True)
+
+    flow_id: str | None = Field(None, validation_alias=AliasChoices("flow_id", "flowId", "id"))
+    version: Any = None
+    runtime: str = "python"
+    input_type: Any = Field(None, validation_alias=either("input_type"))
+    output_type: Any = Field(None, validation_alias=either("output_type"))
+    nodes: list[Any] = Field(default_factory=list)
+    author: str | None = ""
+    desc: str | None = ""
+    metadata: dict[str, Any] | None = Field(default_factory=dict)
+    timeout: Any = ""
+    global_context: dict[str, Any] | None = Field(default_factory=dict, validation_alias=either("global_context"))
+    expose_env: list[str] = Field(default_factory=list, validation_alias=either("expose_env"))
+
+    _raws: list[dict[str, Any]] = PrivateAttr(default_factory=list)
+    _raw: dict[str, Any] = PrivateAttr(default_factory=dict)
+    _drafted: list[Issue] = PrivateAttr(default_factory=list)
+    _issues: tuple[Issue, ...] = PrivateAttr(default=())
+    _program: Program | None = PrivateAttr(default=None)
+    _nodes_registry: NodeRegistry | None = PrivateAttr(default=None)
+    _document: Document | None = PrivateAttr(default=None)
+
+    @field_validator("version")
+    @classmethod
+    def _version(cls, value: Any) -> Any:
+        if value is None or isinstance(value, str):
+            return value
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            return str(value)
+        raise ValueError(f"a version is text, not {value!r}")
+
+    @field_validator("timeout")
+    @classmethod
+    def _timeout(cls, value: Any) -> Any:
+        if value not in ("", None):
+            parse_duration_ms(value)
+        return value
+
+    @field_validator("expose_env")
+    @classmethod
+    def _expose_env(cls, value: list[str]) -> list[str]:
+        for name in value:
+            if not name or name != name.strip() or "*" in name:
+                raise ValueError(f"{name!r} is not the name of one variable")
+        return value
+
+    @property
+    def id(self) -> str | None:
+        """Alias of ``flow_id``."""
+        return self.flow_id
+
+    @property
+    def issues(self) -> tuple[Issue, ...]:
+        """Warnings found at load."""
+        return self._issues
+
+    @property
+    def program(self) -> Program:
+        """The compiled flow; compiled at the first use. Raises ``FlowLoadError``."""
+        if self._program is None:
+            compile_flow(self)
+        if self._program is None:
+            raise AssertionError("compile_flow leaves a program or raises")
+        return self._program
+
+    @classmethod
+    def model_validate(cls, obj: Any, *, registry: NodeRegistry | None = None, **_: Any) -> Self:
+        """A flow from its document. Raises ``FlowLoadError`` with every problem."""
+        if isinstance(obj, cls):
+            return obj
+        return _loaded(cls, obj, registry, None)
+
+    @classmethod
+    def model_validate_json(cls, json_data: str | bytes | bytearray, *, registry: NodeRegistry | None = None, **_: Any) -> Self:
+        """A flow from JSON text."""
+        text = json_data if isinstance(json_data, str) else bytes(json_data).decode()
+        return cls.from_string(text, registry=registry)
+
+    @classmethod
+    def from_string(cls, content: str, *, registry: NodeRegistry | None = None, source: str = "the flow text") -> Self:
+        """A flow from JSON or YAML text."""
+        document = read_document(content, source)
+        return _loaded(cls, document.value, registry, document)
+
+    @classmethod
+    def from_file(cls, path: str | Path, *, registry: NodeRegistry | None = None) -> Self:
+        """A flow from a JSON or YAML file. Raises ``NotFound`` when the file cannot be read."""
+        try:
+            text = Path(path).read_text(encoding="utf-8")
+        except OSError as e:
+            raise NotFound(f"{path}: {e.strerror or e}", "check the path") from None
+        except UnicodeDecodeError:
+            issue = Issue("error", "not_text", "$", "the file is not UTF-8 text")
+            raise FlowLoadError([issue], str(path)) from None
+        return cls.from_string(text, registry=registry, source=str(path))
+
+    def run(self, params: dict[str, Any] | None = None, /, **kwargs: Any) -> Json:
+        """Run to the end in this process and return the output.
+
+        The input is ``params`` and the keywords (these win). Raises the documented exceptions; ``WaitNotPossible``
+        when the flow reaches a waiting node.
+        """
+        from plaita.core.executor import run_flow
+
+        return run_flow(self, merge_input(params, kwargs))
+
+    async def arun(self, params: dict[str, Any] | None = None, /, **kwargs: Any) -> Json:
+        """``run`` inside a running event loop."""
+        from plaita.core.executor import arun_flow
+
+        return await arun_flow(self, merge_input(params, kwargs))
+
+    def find_node_by_id(self, node_id: str) -> Node | None:
+        """A node of this level."""
+        return next((n for n in self.nodes if isinstance(n, Node) and n.id == node_id), None)
+
+    @property
+    def start_node(self) -> Node | None:
+        """The entry."""
+        return next((n for n in self.nodes if isinstance(n, Node) and n.node_type == "start"), None)
+
+    def may_wait(self) -> tuple[str, ...]:
+        """Where the flow may wait: addresses without rounds. Empty: it always finishes in one process."""
+        return self.program.waits
+
+    def declared_input(self) -> Any:
+        """The parsed input type, ``None`` when undeclared or wrong."""
+        from plaita.core.compiling import declared
+
+        return declared(self.input_type)
+
+    def link_under(self, link: Any, field: str, key: str | None) -> Any:
+        """Compile as the sub-flow of a node; see ``plaita.node.subflow``."""
+        from plaita.core.compiling import link_sub_flow
+
+        return link_sub_flow(self, link, field, key)
+
+
+FLOW_KEYS = spellings(Flow) | {"source_format"}
+
+
+def merge_input(params: object, kwargs: dict[str, Any]) -> dict[str, Any]:
+    """One input from a mapping and keywords. Raises ``TypeError`` for anything else."""
+    if params is not None and not isinstance(params, dict):
+        raise TypeError(f"the input is one dict and keywords, not {type(params).__name__}")
+    for reserved in ("lazy", "input_data", "inputs_data"):
+        if reserved in kwargs:
+            raise TypeError(f"{reserved!r} is not an input name; pass the input as a dict")
+    return {**(params or {}), **kwargs}
+
+
+def draft(value: Any, registry: NodeRegistry, cls: type[Flow] = Flow) -> Flow:
+    """Read a document without compiling; problems are kept in the draft, relative to it."""
+    issues: list[Issue] = []
+    if isinstance(value, Flow):
+        return value
+    if isinstance(value, str):
+        try:
+            value = read_document(value, "the sub-flow").value
+        except FlowLoadError as e:
+            issues += e.issues
+            value = {}
+    if not isinstance(value, dict):
+        issues.append(Issue("error", "not_an_object", "$", f"a flow is an object, not {type(value).__name__}"))
+        value = {}
+    raw_nodes = value.get("nodes", [])
+    if not isinstance(raw_nodes, list):
+        issues.append(Issue("error", "bad_field", "$.nodes", "nodes is a list"))
+        raw_nodes = []
+    header = {k: v for k, v in value.items() if k != "nodes"}
+    try:
+        flow: Flow = cls.__pydantic_validator__.validate_python(header)
+    except ValidationError as e:
+        issues += _field_issues(e, header, "$", None)
+        flow = cls()
+    token, level = _registry.set(registry), _depth.set(_depth.get() + 1)
+    try:
+        if _depth.get() > SUBFLOW_DEPTH_MAX:
+            text = f"flows are nested deeper than {SUBFLOW_DEPTH_MAX}"
+            issues.append(Issue("error", "too_deep", "$", text))
+        else:
+            flow.nodes = [_draft_node(raw, i, registry, issues) for i, raw in enumerate(raw_nodes)]
+    finally:
+        _registry.reset(token)
+        _depth.reset(level)
+    flow._raws = [raw if isinstance(raw, dict) else {} for raw in raw_nodes] if flow.nodes else []
+    flow._raw, flow._drafted, flow._nodes_registry = value, issues, registry
+    return flow
+
+
+def _draft_node(raw: Any, index: int, registry: NodeRegistry, issues: list[Issue]) -> Node:
+    if isinstance(raw, Node):
+        return raw
+    path = f"$.nodes[{index}]"
+    if not isinstance(raw, dict):
+        issues.append(Issue("error", "not_an_object", path, f"a node is an object, not {type(raw).__name__}"))
+        return Unreadable(id=f"#{index}")
+    node_id = raw.get("id") if isinstance(raw.get("id"), str) else None
+    node_type = raw.get("type")
+    cls = registry.get(node_type) if isinstance(node_type, str) else None
+    if cls is None:
+        message, hint = registry.unknown(node_type)
+        issues.append(Issue("error", "unknown_node_type", f"{path}.type", message, hint, node_id))
+        return Unreadable(id=node_id or f"#{index}")
+    try:
+        node: Node = cls.__pydantic_validator__.validate_python(raw)
+    except ValidationError as e:
+        issues += _field_issues(e, raw, path, node_id)
+        return Unreadable(id=node_id or f"#{index}")
+    return node
+
+
+def _field_issues(error: ValidationError, raw: dict[str, Any], path: str, node_id: str | None) -> list[Issue]:
+    issues = []
+    for found in error.errors(include_url=False, include_context=False, include_input=False):
+        where = path
+        at: Any = raw
+        for step in found["loc"]:
+            if isinstance(step, int):
+                where += f"[{step}]"
+                at = at[step] if isinstance(at, list) and step < len(at) else None
+                continue
+            spelled = step
+            if isinstance(at, dict):
+                spelled = next((k for k in at if fold(str(k)) == fold(step)), step)
+                at = at.get(spelled)
+            where += f".{spelled}"
+        message = found["msg"].removeprefix("Value error, ")
+        field = ".".join(str(s) for s in found["loc"])
+        issues.append(Issue("error", "bad_field", where, f"{field}: {message}", "", node_id))
+    return issues
+
+
+def _loaded(cls: type[Any], value: Any, registry: NodeRegistry | None, document: Document | None) -> Any:
+    if not value and document is None:
+        issue = Issue("error", "empty", "$", "the flow is empty", 'a flow is an object with "nodes"')
+        raise FlowLoadError([issue])
+    flow = draft(value, registry or get_default_registry(), cls)
+    flow._document = document
+    compile_flow(flow)
+    return flow
+
+
+def compile_flow(flow: Flow) -> None:
+    """Compile; warnings become ``flow.issues``. Raises ``FlowLoadError`` when there are errors."""
+    from plaita.core.compiling import compile_root
+
+    if not flow._raws and flow.nodes and flow._nodes_registry is None:
+        registry = get_default_registry()
+        flow._nodes_registry = registry
+        flow.nodes = [_draft_node(raw, i, registry, flow._drafted) for i, raw in enumerate(flow.nodes)]
+    program, issues = compile_root(flow)
+    document = flow._document
+    if document is not None:
+        issues = [*document.issues, *(_placed(issue, document) for issue in issues)]
+    if any(i.severity == "error" for i in issues):
+        ordered = sorted(issues, key=lambda i: i.severity != "error")
+        raise FlowLoadError(ordered, "the flow" if document is None else document.source)
+    flow._program, flow._issues = program, tuple(issues)
+
+
+def _placed(issue: Issue, document: Document) -> Issue:
+    place = document.locate(issue.path)
+    message = issue.message
+    if issue.column is not None:
+        message = f"{message} (at character {issue.column} of the expression)"
+    line, column = (None, None) if place is None else (place[0], place[1])
+    return Issue(issue.severity, issue.code, issue.path, message, issue.hint, issue.node_id, line, column)
+
+
+def parse(content: str | None, registry: NodeRegistry | None = None) -> Flow | None:
+    """A flow from text; ``None`` for empty text."""
+    return Flow.from_string(content, registry=registry) if content else None
+
+
+def parse_and_run(content: str, *args: Any, **kwargs: Any) -> Json:
+    """Read a flow and run it in this process."""
+    return Flow.from_string(content).run(*args, **kwargs)
+
+
+def _read_sub_flow(value: Any) -> Flow:
+    return draft(value, _registry.get() or get_default_registry())
+
+
+install_reader(_read_sub_flow)

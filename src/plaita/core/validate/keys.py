@@ -1,0 +1,74 @@
+"""Keys nobody reads: a typo is an error, anything else a warning."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from plaita.base.issues import Issue
+from plaita.base.spelling import fold, is_one_edit_away, suggest
+from plaita.core.validate.view import FlowView
+from plaita.node.basic import Node
+from plaita.node.concurrent import Parallel, ParallelBranch
+from plaita.node.decide import Branch, Case, Choice, Switch
+from plaita.node.handlers import HANDLER_KEYS, RECOVERABLE_KEYS
+from plaita.node.spelling import spellings
+
+LETTERS_MIN = 6
+_HANDLERS = {fold("error_handler"): RECOVERABLE_KEYS, fold("timeout_handler"): HANDLER_KEYS}
+_PARTS: dict[type[Node], tuple[str, frozenset[str]]] = {
+    Switch: ("branches", spellings(Branch)),
+    Case: ("cases", spellings(Choice)),
+    Parallel: ("branches", spellings(ParallelBranch)),
+}
+
+
+def keys_are_known(view: FlowView) -> Iterator[Issue]:
+    """Every key of a flow, node, handler, branch and case; free-form objects are not looked into."""
+    yield from _unknown(view.raw, view.known_keys, view.path, None)
+    for i, (node, raw) in enumerate(zip(view.nodes, view.raws, strict=True)):
+        if not raw:
+            continue
+        path = view.path_of(i)
+        known = node_keys(type(node))
+        if not raw.keys() <= known:
+            yield from _unknown(raw, known, path, node.id)
+        for key, value in raw.items():
+            if isinstance(value, dict):
+                handler = _HANDLERS.get(fold(key)) if key[0] in "et" else None
+                if handler is not None:
+                    yield from _unknown(value, handler, f"{path}.{key}", node.id)
+        part = _PARTS.get(type(node))
+        if part is not None:
+            yield from _part_keys(raw, part, path, node.id)
+
+
+def node_keys(cls: type[Node]) -> frozenset[str]:
+    """Every key a node's document may use, ``type`` included."""
+    known = _node_keys.get(cls)
+    if known is None:
+        known = _node_keys[cls] = spellings(cls) | {"type"}
+    return known
+
+
+_node_keys: dict[type[Node], frozenset[str]] = {}
+
+
+def _part_keys(raw: Mapping[str, Any], part: tuple[str, frozenset[str]], path: str, node_id: str) -> Iterator[Issue]:
+    field, known = part
+    entries = raw.get(field)
+    for i, entry in enumerate(entries if isinstance(entries, list) else ()):
+        if isinstance(entry, dict):
+            yield from _unknown(entry, known, f"{path}.{field}[{i}]", node_id)
+
+
+def _unknown(raw: Mapping[str, Any], known: frozenset[str], path: str, node_id: str | None) -> Iterator[Issue]:
+    for key in raw:
+        if key in known:
+            continue
+        typo = any(fold(key) == fold(k) or (len(key) >= LETTERS_MIN and is_one_edit_away(key, k)) for k in known)
+        hint = suggest(key, known)
+        if typo:
+            yield Issue("error", "misspelled_key", f"{path}.{key}", f"{key!r} is not a known key", hint, node_id)
+        else:
+            yield Issue("warning", "unknown_key", f"{path}.{key}", f"{key!r} is not a known key; it is ignored", hint, node_id)

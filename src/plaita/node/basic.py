@@ -1,0 +1,131 @@
+"""``Node``: what every node type shares, and the base of custom nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from pydantic import AliasGenerator, BaseModel, ConfigDict, Field, field_validator
+
+from plaita.base.duration import parse_duration_ms
+from plaita.base.json import Json
+from plaita.base.limits import NODE_TIMEOUT_MS_MAX
+from plaita.engine import steps
+from plaita.node.handlers import (
+    NO_ERROR_HANDLER,
+    NO_TIMEOUT_HANDLER,
+    ErrorHandler,
+    RecoverableErrorHandler,
+    link_handler,
+)
+from plaita.node.spelling import either
+
+if TYPE_CHECKING:
+    from plaita.engine.linking import NodeLink
+
+BASE_FIELDS = frozenset({"id", "name", "desc", "next", "timeout", "timeout_handler", "error_handler", "source_line", "on_doubt"})
+
+
+class Node(BaseModel):
+    """A node of a flow.
+
+    A custom node subclasses it, sets ``node_type``, types its fields and writes ``execute(self, execution)`` or
+    ``async arun(self, execution)``. ``execution`` is a read-only view: ``execution.evaluate(self.field)`` evaluates a
+    field, ``execution.idempotency_key`` stays the same over retries and restarts. The result must be JSON. The node
+    may run more than once for one visit when its process dies; it never runs again after its result is stored.
+
+    ``provides`` names the roots (without ``$``) that the node sets with ``execution.set_state``.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+        populate_by_name=True,
+        arbitrary_types_allowed=True,
+        protected_namespaces=(),
+        alias_generator=AliasGenerator(validation_alias=lambda name: either(name)),
+    )
+
+    node_type: ClassVar[str] = ""
+    node_name: ClassVar[str] = ""
+    branching: ClassVar[bool] = False
+    is_suspending: ClassVar[bool] = False
+    async_node: ClassVar[bool] = False
+    dry_run_safe: ClassVar[bool | None] = None
+    provides: ClassVar[frozenset[str] | None] = None
+    builtin: ClassVar[bool] = False
+
+    id: str
+    name: str | None = None
+    desc: str | None = None
+    output: Any = None
+    next: Any = None
+    timeout: Any = ""
+    source_line: int | None = None
+    on_doubt: str = "rerun"
+    timeout_handler: ErrorHandler = Field(default_factory=lambda: NO_TIMEOUT_HANDLER)
+    error_handler: RecoverableErrorHandler = Field(default_factory=lambda: NO_ERROR_HANDLER)
+
+    @field_validator("timeout", mode="before")
+    @classmethod
+    def _timeout(cls, value: object) -> object:
+        if value is None or value == "" or (isinstance(value, str) and value.startswith("$")):
+            return "" if value is None else value
+        if parse_duration_ms(value) > NODE_TIMEOUT_MS_MAX:
+            raise ValueError(f"{value!r} is more than 24 hours")
+        return value
+
+    @field_validator("on_doubt")
+    @classmethod
+    def _doubt(cls, value: str) -> str:
+        if value not in ("rerun", "block"):
+            raise ValueError(f"{value!r} is neither 'rerun' nor 'block'")
+        return value
+
+    def targets(self) -> Iterator[tuple[str, Any]]:
+        """Fields that name nodes to go to, with the names."""
+        if self.next is not None:
+            yield "next", self.next
+
+    def sub_flows(self) -> Iterator[tuple[str, Any, str | None]]:
+        """Fields that hold sub-flows: field, flow, and the key that addresses call it (``None``: the only one)."""
+        return iter(())
+
+    def link(self, link: NodeLink) -> None:
+        """Give the compiled node its step. The default performs ``execute``/``arun`` outside the machine."""
+        link.linking.calls = True
+        for field in type(self).model_fields:
+            if field not in BASE_FIELDS:
+                self._look_at(link, field)
+        link.cn.step = steps.call(link.cn)
+
+    def _look_at(self, link: NodeLink, field: str) -> None:
+        """A custom field may hold text that only looks like an expression: what is wrong with it is a warning."""
+        before = len(link.linking.issues)
+        value = getattr(self, field)
+        if isinstance(value, str | list | dict):
+            link.value(value, field)
+        found = link.linking.issues[before:]
+        del link.linking.issues[before:]
+        for issue in found:
+            text = f"{issue.message}; evaluating this field would fail"
+            link.report(issue.code, field, text, hint=issue.hint, severity="warning", column=issue.column)
+
+    def link_common(self, link: NodeLink) -> None:
+        """Successor, handlers and timeout, the same for every type."""
+        cn = link.cn
+        cn.branching = self.branching
+        if self.next is not None and not self.branching:
+            cn.next = link.target(self.next, "next")
+        elif not self.branching:
+            cn.next = steps.dead_end(cn)
+        if self.error_handler is not NO_ERROR_HANDLER:
+            cn.on_error = link_handler(link, self.error_handler, "error_handler")
+        if self.timeout_handler is not NO_TIMEOUT_HANDLER:
+            cn.on_timeout = link_handler(link, self.timeout_handler, "timeout_handler")
+        if self.timeout not in ("", None):
+            is_expression = isinstance(self.timeout, str) and self.timeout.startswith("$")
+            cn.timeout = link.value(self.timeout, "timeout") if is_expression else parse_duration_ms(self.timeout)
+
+    def execute(self, execution: Any) -> Json:
+        """Perform the node; return its result as JSON. Overridden by custom nodes (or ``arun``)."""
+        raise NotImplementedError(f"node type {self.node_type!r} has neither execute nor arun")

@@ -1,0 +1,215 @@
+"""``loop``, ``map``, ``filter``, ``find``, ``reduce`` and ``while``: a sub-flow again and again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from pydantic import AliasChoices, Field, field_validator
+
+from plaita.base.errors import InputError
+from plaita.base.json import Json, parse
+from plaita.engine.hosts import Fan, Rounds
+from plaita.engine.kinds import Filter, Find, Items, Loop, Map, Reduce, While
+from plaita.node.basic import Node
+from plaita.node.subflow import read_sub_flow
+
+if TYPE_CHECKING:
+    from plaita.engine.frames import Frame
+    from plaita.engine.hosts import RoundKind
+    from plaita.engine.linking import NodeLink
+    from plaita.engine.program import Eval, Graph
+
+
+class _WithBody(Node):
+    """A node that runs ``childFlow`` in rounds."""
+
+    builtin: ClassVar[bool] = True
+
+    child_flow: Any = None
+
+    @field_validator("child_flow", mode="before")
+    @classmethod
+    def _child_flow(cls, value: Any) -> Any:
+        return read_sub_flow(value)
+
+    def sub_flows(self) -> Iterator[tuple[str, Any, str | None]]:
+        yield "child_flow", self.child_flow, None
+
+    def body(self, link: NodeLink) -> Graph | None:
+        """The compiled body, or ``None`` with an issue."""
+        if self.child_flow is None:
+            link.report("child_flow_missing", "child_flow", f"node {self.id!r} needs a childFlow")
+            return None
+        graph: Graph = self.child_flow.link_under(link, "child_flow", None)
+        return graph
+
+
+class _Collection(_WithBody):
+    """A node over ``collection``: a list, JSON text of a list, or null for none."""
+
+    collection: Any = None
+    item_type: Any = Field(None, validation_alias=AliasChoices("item_type", "itemType", "typeDefs"))
+    input: Any = None
+
+    def items(self, link: NodeLink) -> Callable[[Frame], list[Json]]:
+        """Evaluate the collection to a list."""
+        return as_list(link.value(self.collection, "collection"))
+
+    def rounds(self, link: NodeLink, kind: RoundKind) -> None:
+        """Link as sequential rounds."""
+        body = self.body(link)
+        if body is None:
+            return
+        host = Rounds(body, kind, self.items(link))
+        link.cn.host = host
+        link.cn.step = host.step(link.cn)
+
+
+def as_list(value: Eval) -> Callable[[Frame], list[Json]]:
+    """Null and missing are empty; text that begins with ``[`` is JSON, other text one item; the rest is an error."""
+
+    def items(frame: Frame) -> list[Json]:
+        found = value(frame)
+        if isinstance(found, list):
+            return found
+        if found is None:
+            return []
+        if isinstance(found, str):
+            return list(parse(found, "$.collection")) if found.startswith("[") else [found]
+        kind = "an object" if isinstance(found, dict) else f"{found!r}"
+        raise InputError("$.collection", f"a list is needed, not {kind}")
+
+    return items
+
+
+class LoopNode(_Collection):
+    """Rounds over the items; ``condition`` is checked after each (``$LOOP-ITEM``, ``$LOOP-INDEX``, ``$LOOP-RESULT``).
+
+    Result: the last round's, null without rounds.
+    """
+
+    node_type: ClassVar[str] = "loop"
+    node_name: ClassVar[str] = "Loop"
+
+    condition: Any = None
+
+    def link(self, link: NodeLink) -> None:
+        test = None if self.condition is None else link.condition(self.condition, "condition", loop=True)
+        self.rounds(link, Loop(test))
+
+
+class MapNode(_Collection):
+    """One result an item, in input order; ``concurrent`` opens up to ``maxConcurrent`` items at once."""
+
+    node_type: ClassVar[str] = "map"
+    node_name: ClassVar[str] = "Map"
+
+    concurrent: bool = Field(False, validation_alias=AliasChoices("concurrent", "async"))
+    max_concurrent: Any = None
+    on_branch_error: str = "fail"
+
+    @field_validator("on_branch_error")
+    @classmethod
+    def _on_branch_error(cls, value: str) -> str:
+        return check_branch_error(value)
+
+    def link(self, link: NodeLink) -> None:
+        collects = self.on_branch_error == "collect"
+        if not self.concurrent and not collects:
+            self.rounds(link, Map())
+            return
+        body = self.body(link)
+        if body is None:
+            return
+        room = room_of(link, self.max_concurrent) if self.concurrent else 1
+        host = Fan(Items(body, self.items(link)), collects=collects, room=room)
+        link.cn.host = host
+        link.cn.step = host.step(link.cn)
+
+
+def check_branch_error(value: str) -> str:
+    """``fail`` or ``collect``."""
+    if value not in ("fail", "collect"):
+        raise ValueError(f"{value!r} is neither 'fail' nor 'collect'")
+    return value
+
+
+def room_of(link: NodeLink, raw: Any) -> int | Eval | None:
+    """``maxConcurrent``: a whole number from 1 on, an expression, or nothing for no bound."""
+    if raw is None:
+        return None
+    if isinstance(raw, str) and raw.startswith("$"):
+        return link.value(raw, "max_concurrent")
+    if isinstance(raw, str) and raw.isdigit():
+        raw = int(raw)
+    if isinstance(raw, bool) or not isinstance(raw, int) or raw < 1:
+        link.report("bad_number", "max_concurrent", f"maxConcurrent is a whole number from 1 on, not {raw!r}")
+        return 1
+    return int(raw)
+
+
+class FilterNode(_Collection):
+    """The items whose round gives something truthy."""
+
+    node_type: ClassVar[str] = "filter"
+    node_name: ClassVar[str] = "Filter"
+
+    def link(self, link: NodeLink) -> None:
+        self.rounds(link, Filter())
+
+
+class FindNode(_Collection):
+    """The first item whose round gives something truthy, or null."""
+
+    node_type: ClassVar[str] = "find"
+    node_name: ClassVar[str] = "Find"
+
+    def link(self, link: NodeLink) -> None:
+        self.rounds(link, Find())
+
+
+class ReduceNode(_Collection):
+    """Folds the items; the body gets ``first`` (so far) and ``second`` (the item), or a pair for an ``array`` input."""
+
+    node_type: ClassVar[str] = "reduce"
+    node_name: ClassVar[str] = "Reduce"
+
+    initial: Any = None
+
+    def link(self, link: NodeLink) -> None:
+        initial = None if self.initial is None else link.value(self.initial, "initial")
+        declared = None if self.child_flow is None else self.child_flow.declared_input()
+        pairs = declared is not None and declared.data_type == "array"
+        self.rounds(link, Reduce(initial, pairs))
+
+
+class WhileNode(_WithBody):
+    """Rounds while ``condition`` holds, checked before each; ``maxIterations`` (1000) stops them without an error."""
+
+    node_type: ClassVar[str] = "while"
+    node_name: ClassVar[str] = "While"
+
+    condition: Any = None
+    max_iterations: Any = 1000
+
+    def link(self, link: NodeLink) -> None:
+        body = self.body(link)
+        if body is None:
+            return
+        test = None if self.condition is None else link.condition(self.condition, "condition", loop=True)
+        most = self.max_iterations
+        if isinstance(most, str) and most.isdigit():
+            most = int(most)
+        if isinstance(most, str) and most.startswith("$"):
+            most = link.value(most, "max_iterations")
+        elif isinstance(most, bool) or not isinstance(most, int) or most < 0:
+            link.report("bad_number", "max_iterations", f"maxIterations is a whole number from 0 on, not {most!r}")
+            most = 0
+        host = Rounds(body, While(test, most, _limit_reached), None)
+        link.cn.host = host
+        link.cn.step = host.step(link.cn)
+
+
+def _limit_reached(frame: Frame) -> None:
+    frame.run.effects.limits.append(frame.where("" if frame.pc is None else frame.pc.id))

@@ -1,0 +1,133 @@
+"""``if``, ``switch`` and ``case``: nodes whose result is the id of the node that follows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from plaita.engine import steps
+from plaita.engine.values import json_equal
+from plaita.node.basic import Node
+from plaita.node.spelling import either
+
+if TYPE_CHECKING:
+    from plaita.engine.linking import NodeLink
+    from plaita.engine.steps import Test
+
+
+class Bool(Node):
+    """``next`` when ``condition`` holds, else ``else_next``. Without a condition: ``else_next``."""
+
+    node_type: ClassVar[str] = "if"
+    node_name: ClassVar[str] = "If"
+    branching: ClassVar[bool] = True
+    dry_run_safe: ClassVar[bool | None] = True
+    builtin: ClassVar[bool] = True
+
+    condition: Any = None
+    next: Any = "true"
+    else_next: Any = "false"
+
+    def targets(self) -> Iterator[tuple[str, Any]]:
+        yield "next", self.next
+        yield "else_next", self.else_next
+
+    def link(self, link: NodeLink) -> None:
+        otherwise = link.target(self.else_next, "else_next")
+        then = link.target(self.next, "next")
+        arms = [] if self.condition is None else [(link.condition(self.condition, "condition"), then)]
+        link.cn.step = steps.branch(link.cn, arms, otherwise)
+
+
+class Branch(BaseModel):
+    """One way out of a ``switch``: taken when ``condition`` holds, higher ``priority`` first."""
+
+    model_config = ConfigDict(extra="ignore", populate_by_name=True)
+
+    name: str | None = None
+    next: Any = None
+    condition: Any = None
+    priority: int = 0
+    label: str | None = None
+    desc: str | None = None
+    is_default: bool = Field(False, validation_alias=either("is_default"))
+
+    @property
+    def target(self) -> Any:
+        return self.next if self.next is not None else self.name
+
+
+class Switch(Node):
+    """The first branch whose condition holds, by descending priority; else the default branch."""
+
+    node_type: ClassVar[str] = "switch"
+    node_name: ClassVar[str] = "Switch"
+    branching: ClassVar[bool] = True
+    dry_run_safe: ClassVar[bool | None] = True
+    builtin: ClassVar[bool] = True
+
+    branches: list[Branch] = []
+    output_type: Any = None
+
+    def targets(self) -> Iterator[tuple[str, Any]]:
+        for i, branch in enumerate(self.branches):
+            yield f"branches[{i}].{'next' if branch.next is not None else 'name'}", branch.target
+
+    def link(self, link: NodeLink) -> None:
+        otherwise = None
+        arms: list[tuple[int, Test, Any]] = []
+        for i, branch in enumerate(self.branches):
+            target = link.target(branch.target, f"branches[{i}].next")
+            if branch.is_default:
+                otherwise = otherwise or target
+            elif branch.condition is not None:
+                arms.append((branch.priority, link.condition(branch.condition, f"branches[{i}].condition"), target))
+            else:
+                link.report("branch_without_condition", f"branches[{i}]", "a branch needs a condition or isDefault: true")
+        arms.sort(key=lambda arm: -arm[0])
+        link.cn.step = steps.branch(link.cn, [(test, target) for _, test, target in arms], otherwise)
+
+
+class Choice(BaseModel):
+    """One case: taken when the evaluated ``value`` equals the target's."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    id: str
+    value: Any
+    name: str | None = None
+
+
+class Case(Node):
+    """The first case that equals ``target``, else ``default``."""
+
+    node_type: ClassVar[str] = "case"
+    node_name: ClassVar[str] = "Case"
+    branching: ClassVar[bool] = True
+    dry_run_safe: ClassVar[bool | None] = True
+    builtin: ClassVar[bool] = True
+
+    target: Any = None
+    cases: list[Choice] = []
+    default: Any = "default"
+
+    def targets(self) -> Iterator[tuple[str, Any]]:
+        for i, case in enumerate(self.cases):
+            yield f"cases[{i}].id", case.id
+        yield "default", self.default
+
+    def link(self, link: NodeLink) -> None:
+        subject = link.value(self.target, "target")
+
+        def matches(value: Any) -> Test:
+            return lambda frame: json_equal(subject(frame), value(frame))
+
+        arms = []
+        for i, case in enumerate(self.cases):
+            value = link.value(case.value, f"cases[{i}].value")
+            arms.append((matches(value), link.target(case.id, f"cases[{i}].id")))
+        link.cn.step = steps.branch(link.cn, arms, link.target(self.default, "default"))
+
+

@@ -1,0 +1,162 @@
+"""``event``: waits for an event. The base of everything that waits."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+from pydantic import field_validator
+
+from plaita.base.json import Json
+from plaita.engine import steps
+from plaita.engine.effects import WaitSpec
+from plaita.engine.failure import NODE_CODE, Failure, FailureRaised
+from plaita.engine.frames import Frame
+from plaita.engine.values import json_equal
+from plaita.node.basic import Node
+
+if TYPE_CHECKING:
+    from plaita.engine.linking import NodeLink
+    from plaita.engine.program import Eval
+
+
+class EventNode(Node):
+    """Waits for an event of ``eventType`` whose data satisfies ``eventFilter`` (dotted path to expected value).
+
+    With ``correlation`` the event must carry that key, and counts from the submit of the execution on; without it,
+    from the moment the node waits. ``subscriptionTimeout`` (seconds) gives up with ``status: timeout``. One event
+    answers one wait of an execution unless ``reuse`` is set.
+
+    Result: ``{event_type, event_filter, is_async, event_id, status, event_data}``, status ``completed`` or ``timeout``.
+    """
+
+    node_type: ClassVar[str] = "event"
+    node_name: ClassVar[str] = "Event"
+    is_suspending: ClassVar[bool] = True
+    builtin: ClassVar[bool] = True
+
+    event_type: Any
+    event_filter: Any = None
+    subscription_timeout: Any = None
+    correlation: Any = None
+    reuse: bool = False
+
+    @field_validator("event_type")
+    @classmethod
+    def _event_type(cls, value: Any) -> Any:
+        if not isinstance(value, str) or not value.strip():
+            raise ValueError("an event needs a type: text that is not blank")
+        return value
+
+    def link(self, link: NodeLink) -> None:
+        link.linking.waits.append(link.label)
+        link.cn.waiting = self.waiting(link)
+        link.cn.step = steps.wait(link.cn)
+
+    def waiting(self, link: NodeLink) -> EventWait:
+        """The waiting half, compiled."""
+        return EventWait(
+            self.id,
+            link.value(self.event_type, "event_type"),
+            link.value(self.event_filter, "event_filter"),
+            None if self.correlation is None else link.value(self.correlation, "correlation"),
+            seconds_of(link, self.subscription_timeout, "subscription_timeout"),
+            self.reuse,
+        )
+
+
+def seconds_of(link: NodeLink, raw: Any, field: str) -> Eval | None:
+    """A number of seconds above 0, or an expression for one; ``None`` for no limit."""
+    if raw is None:
+        return None
+    if not (isinstance(raw, str) and raw.startswith("$")):
+        try:
+            number(raw)
+        except ValueError as e:
+            link.report("bad_number", field, str(e))
+            return None
+    return link.value(raw, field)
+
+
+def number(raw: Json) -> float:
+    """A number of JSON or its digits; raises ``ValueError``."""
+    if isinstance(raw, str):
+        try:
+            raw = float(raw)
+        except ValueError:
+            raise ValueError(f"{raw!r} is not a number") from None
+    if isinstance(raw, bool) or not isinstance(raw, int | float):
+        raise ValueError(f"{raw!r} is not a number")
+    if not 0 <= raw < 10**10:
+        raise ValueError(f"{raw} is out of range: 0 or more, below 10,000,000,000")
+    return float(raw)
+
+
+def refuse(node_id: str, kind: str, what: str) -> FailureRaised:
+    """A waiting node whose fields make no sense at run time."""
+    return FailureRaised(Failure("node_error", NODE_CODE, f"node {node_id!r} ({kind}): {what}"))
+
+
+class EventWait:
+    """The waiting half of ``event``."""
+
+    def __init__(
+        self,
+        node_id: str,
+        event_type: Eval,
+        event_filter: Eval,
+        correlation: Eval | None,
+        timeout: Eval | None,
+        reuse: bool,
+    ) -> None:
+        self.node_id, self.event_type, self.event_filter = node_id, event_type, event_filter
+        self.correlation, self.timeout, self.reuse = correlation, timeout, reuse
+
+    def spec(self, frame: Frame) -> WaitSpec:
+        now = frame.run.now_ms
+        event_type = self.event_type(frame)
+        if not isinstance(event_type, str) or not event_type.strip():
+            raise refuse(self.node_id, "event", f"the event type is {event_type!r}, not text")
+        wanted = self.event_filter(frame) or {}
+        if not isinstance(wanted, dict):
+            raise refuse(self.node_id, "event", f"eventFilter is {wanted!r}, not an object")
+        key = None if self.correlation is None else self.correlation(frame)
+        pending: dict[str, Json] = {
+            "event_type": event_type,
+            "event_filter": wanted,
+            "is_async": True,
+            "event_id": f"event_{self.node_id}_{now}",
+            "status": "pending",
+        }
+        return WaitSpec(
+            "event",
+            pending,
+            event_type,
+            None if key is None else key if isinstance(key, str) else str(key),
+            by_filter=bool(wanted),
+            reuse=self.reuse,
+            deadline_ms=deadline(self.node_id, frame, self.timeout, 1000),
+        )
+
+    def matches(self, pending: dict[str, Json], data: Json) -> bool:
+        return all(json_equal(_dig(data, path), wanted) for path, wanted in (pending.get("event_filter") or {}).items())
+
+    def resume(self, pending: dict[str, Json], kind: Literal["event", "timeout"], data: Json) -> Json:
+        if kind == "timeout":
+            return {**pending, "status": "timeout"}
+        return {**pending, "status": "completed", "event_data": data}
+
+
+def deadline(node_id: str, frame: Frame, amount: Eval | None, unit_ms: int) -> int | None:
+    """An absolute time from an evaluated amount."""
+    if amount is None:
+        return None
+    try:
+        return frame.run.now_ms + int(number(amount(frame)) * unit_ms)
+    except ValueError as e:
+        raise refuse(node_id, "wait", str(e)) from None
+
+
+def _dig(data: Json, path: str) -> Json:
+    for step in path.split("."):
+        data = data.get(step) if isinstance(data, dict) else None
+    return data

@@ -1,0 +1,1 @@
+"""Pure decisions: facts in, a small frozen value out. Shells obey them."""

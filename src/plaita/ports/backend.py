@@ -1,0 +1,28 @@
+"""Everything a store offers, gathered."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from plaita.ports.events import EventStore
+from plaita.ports.flows import FlowStore
+from plaita.ports.processes import ProcessRegistry
+from plaita.ports.queries import QueryStore
+from plaita.ports.runs import RunStore
+from plaita.ports.tasks import TaskStore
+
+
+class Backend(RunStore, EventStore, TaskStore, FlowStore, QueryStore, ProcessRegistry, Protocol):
+    """One store. ``name`` is what messages call it, for example ``sqlite:///.plaita/plaita.db``."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def lease_ms(self) -> int: ...
+
+    async def hint(self, timeout_ms: int) -> None:
+        """Return when something may have become due, or after the timeout. A hint may be false and may be missed."""
+
+    async def close(self) -> None:
+        """Give back connections and locks."""

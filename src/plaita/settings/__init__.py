@@ -1,0 +1,17 @@
+"""Every setting, declared once: ``Settings`` holds values, ``load_settings`` reads them, ``SETTINGS`` lists them."""
+
+from plaita.settings.declared import EngineSettings, Settings, StoreSettings, WorkerSettings
+from plaita.settings.load import SETTINGS, Declared, load_settings, unknown_variables
+from plaita.settings.setting import Setting
+
+__all__ = [
+    "Settings",
+    "StoreSettings",
+    "WorkerSettings",
+    "EngineSettings",
+    "load_settings",
+    "unknown_variables",
+    "SETTINGS",
+    "Declared",
+    "Setting",
+]

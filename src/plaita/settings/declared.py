@@ -1,0 +1,191 @@
+"""The settings themselves. A field is the value, its ``Setting`` the one place that describes it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from plaita.settings.setting import Setting, declare
+
+
+@dataclass(frozen=True, slots=True)
+class StoreSettings:
+    """Where executions live."""
+
+    url: str = declare(
+        "sqlite:///.plaita/plaita.db",
+        Setting(
+            "PLAITA_STORE",
+            "text",
+            "The store. A relative SQLite path inside `.plaita/` is looked for upwards from the working directory.",
+            pattern=r"memory:|(?:sqlite:///|redis://|rediss://).+",
+            expected="sqlite:///PATH, redis://HOST or memory:",
+        ),
+    )
+    sqlite_synchronous: Literal["FULL", "NORMAL"] = declare(
+        "FULL",
+        Setting(
+            "PLAITA_SQLITE_SYNCHRONOUS",
+            "choice",
+            "`FULL`: an accepted commit survives a power cut. `NORMAL`: it survives the death of any process.",
+            choices=("FULL", "NORMAL"),
+        ),
+    )
+    retention_days: int = declare(
+        30,
+        Setting(
+            "PLAITA_EXECUTION_STATE_TTL_DAYS",
+            "whole number",
+            "How long an ended execution is kept.",
+            least=1,
+            most=36_500,
+        ),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerSettings:
+    """How a process that drives executions behaves."""
+
+    concurrency: int = declare(
+        100,
+        Setting(
+            "PLAITA_WORKER_CONCURRENCY",
+            "whole number",
+            "Executions one process advances at the same time.",
+            least=1,
+            most=10_000,
+        ),
+    )
+    pool_size: int = declare(
+        32,
+        Setting(
+            "PLAITA_WORKER_POOL_SIZE",
+            "whole number",
+            "Threads for blocking node code.",
+            least=1,
+            most=1_000,
+        ),
+    )
+    lease_ttl_seconds: float = declare(
+        10.0,
+        Setting(
+            "PLAITA_LEASE_TTL_SECONDS",
+            "number",
+            "How long a silent process keeps its executions before another one takes them over.",
+            least=3,
+            most=3_600,
+        ),
+    )
+    renew_seconds: float = declare(
+        3.0,
+        Setting(
+            "PLAITA_LEASE_RENEW_SECONDS",
+            "number",
+            "How often leases are renewed: at most a third of the lease, and three tenths of it when unset.",
+            least=0.1,
+            most=1_800,
+        ),
+    )
+    drain_timeout_seconds: float = declare(
+        30.0,
+        Setting(
+            "PLAITA_WORKER_DRAIN_TIMEOUT",
+            "number",
+            "Grace in seconds for running nodes after SIGTERM; 0 cuts them at once.",
+            least=0,
+            most=86_400,
+        ),
+    )
+    attempts_max: int = declare(
+        5,
+        Setting(
+            "PLAITA_MAX_DELIVERIES",
+            "whole number",
+            "Attempts of a node, in all, at an error that would end its execution.",
+            least=1,
+            most=100,
+        ),
+    )
+
+    @property
+    def lease_ttl_ms(self) -> int:
+        """The lease in milliseconds."""
+        return round(self.lease_ttl_seconds * 1000)
+
+    @property
+    def renew_ms(self) -> int:
+        """The renewal period in milliseconds."""
+        return round(self.renew_seconds * 1000)
+
+    @property
+    def drain_timeout_ms(self) -> int:
+        """The grace after SIGTERM in milliseconds."""
+        return round(self.drain_timeout_seconds * 1000)
+
+
+@dataclass(frozen=True, slots=True)
+class EngineSettings:
+    """How executions are evaluated."""
+
+    execution_deadline_seconds: float = declare(
+        1800.0,
+        Setting(
+            "PLAITA_EXECUTION_DEADLINE_SECONDS",
+            "number",
+            "Active time of an execution whose flow declares no timeout; waits do not count.",
+            least=0.001,
+            most=31_536_000,
+        ),
+    )
+    timezone: str = declare(
+        "UTC",
+        Setting(
+            "PLAITA_TIMEZONE",
+            "text",
+            "Time zone of `$F.now`, `$F.today` and schedules without one of their own.",
+            pattern=r"[A-Za-z][A-Za-z0-9_+-]*(?:/[A-Za-z0-9_+-]+)*",
+            expected="a name of the IANA time zone database, such as Europe/Berlin",
+        ),
+    )
+    definition_change: Literal["pinned", "refuse"] = declare(
+        "pinned",
+        Setting(
+            "PLAITA_DEFINITION_CHANGE",
+            "choice",
+            "`pinned`: an execution goes on with the definition it began with. `refuse`: it does not go on when the "
+            "published definition has changed.",
+            choices=("pinned", "refuse"),
+        ),
+    )
+
+    @property
+    def execution_deadline_ms(self) -> int:
+        """The active time in milliseconds."""
+        return round(self.execution_deadline_seconds * 1000)
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """All settings of a process, one group a component."""
+
+    store: StoreSettings = field(default_factory=StoreSettings)
+    worker: WorkerSettings = field(default_factory=WorkerSettings)
+    engine: EngineSettings = field(default_factory=EngineSettings)
+    imports: tuple[str, ...] = declare(
+        (),
+        Setting(
+            "PLAITA_IMPORTS",
+            "list",
+            "Modules or `.py` files with custom nodes, imported before any flow is loaded.",
+        ),
+    )
+    log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = declare(
+        "INFO",
+        Setting(
+            "PLAITA_LOG_LEVEL",
+            "choice",
+            "The least level of an event that is written to the log.",
+            choices=("DEBUG", "INFO", "WARNING", "ERROR"),
+        ),
+    )

@@ -1,0 +1,64 @@
+"""What an event is. The events themselves are in ``plaita.telemetry.events``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, Literal, TypeAlias
+
+Level = Literal["debug", "info", "warning", "error"]
+Field: TypeAlias = str | int | float | bool | None
+"""A value an event may carry: ids, names and numbers; never data of a flow and never a secret."""
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """A counter grows by one an event; a sum grows by the field ``of``."""
+
+    name: str
+    kind: Literal["counter", "sum"] = "counter"
+    of: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One kind of fact. ``timeline``: it is also written into the history of the execution it is about.
+
+    ``loss``: the event reports that something was dropped, clamped or answered by a fallback.
+    """
+
+    name: str
+    level: Level
+    sentence: str
+    fields: tuple[str, ...]
+    metric: Metric | None
+    timeline: bool
+    loss: bool
+
+
+EVENTS: Final[dict[str, Event]] = {}
+"""All events by name, in the order of the reference page."""
+
+
+def declare(
+    name: str,
+    level: Level,
+    sentence: str,
+    *fields: str,
+    metric: str | Metric = "",
+    timeline: bool = False,
+    loss: bool = False,
+) -> Event:
+    """Enter an event into the table.
+
+    Each of ``fields`` is one or more names separated by spaces; a ``metric`` text names a counter.
+    """
+    if name in EVENTS:
+        raise ValueError(f"event {name!r} is declared twice")
+    if loss and not metric:
+        raise ValueError(f"event {name!r} reports a loss, so it needs a counter")
+    counted = Metric(metric) if isinstance(metric, str) and metric else metric or None
+    assert not isinstance(counted, str)
+    EVENTS[name] = Event(
+        name, level, sentence, tuple(name for group in fields for name in group.split()), counted, timeline, loss
+    )
+    return EVENTS[name]

@@ -1,0 +1,1 @@
+"""The protocol as an executable model, and its checker."""

@@ -1,0 +1,72 @@
+"""What a person does about each error; the part of its page that the class cannot tell."""
+
+from typing import Final
+
+_LOOK: Final = "`plaita explain ID` shows the failure with its path; `plaita retry ID` goes on at the node that failed."
+
+ADVICE: Final[dict[str, str]] = {
+    "PLT-E01": (
+        "Each issue names a line, a JSON path and mostly a remedy. Correct them and run `plaita validate FLOW`, which "
+        "lists all of them at once. An old execution whose definition no longer loads stays as it is until the "
+        "missing node type or import is there."
+    ),
+    "PLT-E02": (
+        "The path leads to the value that is not JSON or does not fit its type: `$.items[3].price` is the `price` of "
+        "the fourth item. Nothing was started or changed. Send the value again in the shape that the message asks for."
+    ),
+    "PLT-E03": (
+        "The flow came to a node that waits (an approval, a timer, an event), and a plain run cannot wait. Run it as a "
+        "durable execution: `plaita run FLOW`, or `Runtime.start` in Python. `plaita validate FLOW` tells beforehand "
+        "whether a flow may wait."
+    ),
+    "PLT-E04": (
+        "Look at the store that the message names: another working directory or another `PLAITA_STORE` is another "
+        "store. `plaita ps` and `plaita flows` list what is there."
+    ),
+    "PLT-E05": (
+        "One id or key was used for two different requests. Use a new id, or send exactly what was sent first: a "
+        "repetition of the same request is answered, never refused."
+    ),
+    "PLT-E06": (
+        "Nothing was changed by the call that failed, or it was stored whole. Remove the cause that the message names "
+        "and send the same request again. `plaita doctor` checks store, permissions, space and versions."
+    ),
+    "PLT-E07": (
+        "Somebody else answered, the deadline passed, or the execution ended. `plaita inspect ID` shows the waits that "
+        "are open now and who answered the others."
+    ),
+    "PLT-E08": (
+        "The message names what is missing here: an extra to install, another store, or a choice that this version "
+        "does not offer. Nothing was started."
+    ),
+    "PLT-E09": (
+        "The process was silent for longer than its lease, so another one went on with the execution. Its work since "
+        "the last commit is dropped; nothing is to be done for the execution. If it happens often, look for a blocked "
+        "event loop or a paused machine, or raise `PLAITA_LEASE_TTL_SECONDS`."
+    ),
+    "PLT-E20": f"Read `code`, `kind`, `message` and `path`: the ids of the nodes from the root to the failure. {_LOOK}",
+    "PLT-E21": "The id is not in the flow. Compare it with `plaita graph FLOW`; ids are case-sensitive.",
+    "PLT-E22": "Add a node of type `start`. `plaita validate FLOW` finds this before anything runs.",
+    "PLT-E23": (
+        "The message is the node's own. Where it may pass by itself, declare a `retry` in the node's `errorHandler`; "
+        f"where the flow can do without the node, a `defaultValue` or a branch. {_LOOK}"
+    ),
+    "PLT-E24": (
+        "The call was ended; whether its effect happened is for the other side to tell. Raise the node's `timeout`, or "
+        f"declare a `timeoutHandler` with a default, a branch or a retry. {_LOOK}"
+    ),
+    "PLT-E25": (
+        "The flow's `timeout` counts from its start, waits included. Raise it, or bound the part that is slow with a "
+        "timeout of its own and a `timeoutHandler`."
+    ),
+    "PLT-E26": (
+        "A flow that declares no `timeout` has the active time of `PLAITA_EXECUTION_DEADLINE_SECONDS`, waits excluded. "
+        "Declare a `timeout` in the flow, or raise the setting. A loop without an end is the usual cause."
+    ),
+    "PLT-E27": f"The message says why the flow ended; no node is to blame. {_LOOK}",
+    "PLT-E28": "Somebody asked for it; `plaita logs ID` says who and when. A cancelled execution does not go on.",
+    "PLT-E29": (
+        "The author of the flow ends it this way: `code` and `message` are theirs, and the flow documents them. "
+        "Nothing is broken."
+    ),
+}
