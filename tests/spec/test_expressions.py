@@ -119,8 +119,8 @@ def test_parents_are_climbed_frame_by_frame() -> None:
     inner = child_of(middle, input={"item": 9})
     names = Names((frozenset({"e"}), frozenset({"o2", "l"}), frozenset({"o", "c"})))
     given = [
-        "$PARENT.NODE.o2", "$PARENT.INPUT.q", "$PARENT.PARENT.INPUT.q", "$PARENT.PARENT.NODE.o", "$PARENT.PARENT.PARENT",
-        "$INPUT.q", "$PARENT.NODE.c", "$PARENT.PARENT.PARENT.INPUT.q", "$PARENT.GLOBAL.g",
+        "$PARENT.NODE.o2", "$PARENT.INPUT.q", "$PARENT.PARENT.INPUT.q", "$PARENT.PARENT.NODE.o",
+        "$PARENT.PARENT.PARENT", "$INPUT.q", "$PARENT.NODE.c", "$PARENT.PARENT.PARENT.INPUT.q", "$PARENT.GLOBAL.g",
     ]  # fmt: skip
     assert evaluate(given, inner, names) == [5, 2, 1, 1, {}, 2, None, None, 1]
     assert evaluate("$PARENT", middle, names) == {"INPUT": {"q": 1}, "NODE": {"o": 1}, "GLOBAL": {"g": 1}}
@@ -155,8 +155,8 @@ def test_findings_say_where_in_the_value_they_are() -> None:
 def test_what_needs_no_scope_is_constant() -> None:
     for value in (1, None, "text", [1, {"a": "b"}], "$(1 + 2)", "$([1, 2])", "$('a' if true else $INPUT.x)"):
         assert compiled(value).constant
-    for value in ("$INPUT.x", ["$INPUT.x"], "{% $INPUT.x %}", "$F.now()"):
-        assert not compiled(value).constant
+    for varying in ("$INPUT.x", ["$INPUT.x"], "{% $INPUT.x %}", "$F.now()"):
+        assert not compiled(varying).constant
 
 
 def test_sharing_cannot_build_a_value_that_is_too_large_or_too_deep_to_store() -> None:
@@ -200,7 +200,24 @@ def test_a_function_of_the_user_gets_copies_and_gives_json() -> None:
     assert compile_value("$F.add(1, 2)", NAMES, table).findings[0].code == "expression_unknown_function"
 
 
-HOSTILE = ["a'b", 'a"b', "a\\b", "a\0b", "a\u2028b", "%}", "{%", "$INPUT.x", "a]b", "", " ", "é", "\U0001f600", "'", '"', "\\"]
+HOSTILE = [
+    "a'b",
+    'a"b',
+    "a\\b",
+    "a\0b",
+    "a\u2028b",
+    "%}",
+    "{%",
+    "$INPUT.x",
+    "a]b",
+    "",
+    " ",
+    "é",
+    "\U0001f600",
+    "'",
+    '"',
+    "\\",
+]
 
 
 @pytest.mark.parametrize("key", HOSTILE)

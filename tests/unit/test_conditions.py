@@ -72,7 +72,9 @@ def test_with_a_null_operand_only_equality_can_hold(operator: str) -> None:
         assert holds(single("$INPUT.z", operator, None)) is (operator == "eq")
 
 
-@pytest.mark.parametrize(("operator", "left", "right"), [("gt", "a", 1), ("lte", True, 1), ("contains", 5, 1), ("in", 1, "a")])
+@pytest.mark.parametrize(
+    ("operator", "left", "right"), [("gt", "a", 1), ("lte", True, 1), ("contains", 5, 1), ("in", 1, "a")]
+)
 def test_a_type_error_names_the_condition_the_operator_and_the_types(operator: str, left: Json, right: Json) -> None:
     with pytest.raises(EvaluationError) as refused:
         holds(single(left, operator, right))
@@ -81,6 +83,7 @@ def test_a_type_error_names_the_condition_the_operator_and_the_types(operator: s
 
 
 FAILING = single(1, "gt", "a")
+EMPTY: dict[str, Json] = {"relation": "and", "conditions": []}
 YES, NO = single(1, "eq", 1), single(1, "eq", 2)
 
 
@@ -113,8 +116,8 @@ def test_groups_nest_and_members_may_be_text_or_expressions() -> None:
         ("x > 1", "condition_syntax", ""),
         ({"field": 1, "operator": ">=", "value": 1}, "condition_unknown_operator", ""),
         ({"field": 1, "operator": "equals", "value": 1}, "condition_unknown_operator", ""),
-        ({"relation": "and", "conditions": []}, "condition_empty_group", ""),
-        ({"relation": "or", "conditions": [{"relation": "or", "conditions": []}]}, "condition_empty_group", ".conditions[0]"),
+        (EMPTY, "condition_empty_group", ""),
+        ({"relation": "or", "conditions": [EMPTY]}, "condition_empty_group", ".conditions[0]"),
         ({"relation": "xor", "conditions": [YES]}, "condition_incomplete", ""),
         ({"relation": "and", "conditions": {"a": 1}}, "condition_incomplete", ""),
         ({"conditions": [YES]}, "condition_incomplete", ""),
@@ -142,4 +145,5 @@ def test_groups_nested_without_end_are_refused() -> None:
 
 def test_a_condition_says_what_it_reads() -> None:
     found = compiled({"relation": "and", "conditions": [single("$NODE.m.x", "eq", "$INPUT.n"), "$ENV.X"]})
-    assert (found.roots, found.nodes) == ({"NODE", "INPUT", "ENV"}, {(0, "m")})
+    assert found.roots == {"NODE", "INPUT", "ENV"}
+    assert found.nodes == {(0, "m")}

@@ -22,7 +22,7 @@ and or not eq ne gt gte lt lte in notIn contains notContains ifelse
 len length index slice append addListItem extend insert insertListItem remove reverse sort getListItem pop delListItem
 setListItem keys getDictKeys values getDictValues items get getDictValue set setDictValue delete delDictValue clear
 clearDict now today json_loads json_dumps
-""".split()
+"""
 
 
 def call(name: str, *arguments: Json, run: RunFacts | None = None) -> Json:
@@ -36,8 +36,8 @@ def call(name: str, *arguments: Json, run: RunFacts | None = None) -> Json:
 
 
 def test_all_documented_functions_are_there() -> None:
-    assert len(DOCUMENTED) == 73
-    assert sorted(BUILTIN_FUNCTIONS) == sorted(DOCUMENTED)
+    assert len(DOCUMENTED.split()) == 73
+    assert sorted(BUILTIN_FUNCTIONS) == sorted(DOCUMENTED.split())
     assert all(spec.description for spec in BUILTIN_FUNCTIONS.values())
 
 
@@ -178,7 +178,7 @@ BIG = "x" * 9_000_000
         ("replace", (BIG, "x", "yy")),
         ("replace", (BIG, "", "y")),
         ("join", ([BIG, BIG], "")),
-        ("join", ([""] * 11, "x" * 1_000_000)),
+        ("join", ([""] * 12, "x" * 1_000_000)),
         ("concat", (BIG, BIG)),
         ("json_dumps", ([BIG, BIG],)),
     ],

@@ -77,7 +77,8 @@ def test_equality_is_symmetric_and_tells_booleans_from_numbers(a: Json, b: Json)
 
 
 def test_equality_of_values_built_by_sharing_ends() -> None:
-    a, b = [0], [0]
+    a: Json = [0]
+    b: Json = [0]
     for _ in range(40):
         a, b = [a, a], [b, b]
     with pytest.raises(OperationError, match="cannot be compared"):
@@ -118,7 +119,7 @@ def test_values_are_rendered_as_json_but_null_and_text(value: Json, text: str) -
 
 
 def test_rendering_refuses_what_would_be_too_long_before_building_it() -> None:
-    bomb = ["x" * 1000]
+    bomb: Json = ["x" * 1000]
     for _ in range(40):
         bomb = [bomb, bomb]
     with pytest.raises(OperationError, match="too large"):
@@ -136,5 +137,6 @@ def test_a_value_may_be_stored_up_to_the_depth_and_size_caps() -> None:
 
 
 def test_truth_is_being_not_empty() -> None:
-    assert [truthy(v) for v in (None, False, 0, 0.0, "", [], {})] == [False] * 7
+    empty: list[Json] = [None, False, 0, 0.0, "", [], {}]
+    assert [truthy(v) for v in empty] == [False] * 7
     assert all(truthy(v) for v in (True, -1, 0.1, "0", [None], {"a": None}))

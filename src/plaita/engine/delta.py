@@ -12,7 +12,7 @@ from itertools import islice
 from typing import Any
 
 from plaita.base.json import Json, decode, encode
-from plaita.engine import failing
+from plaita.engine import reopening
 from plaita.engine.expression.scope import ABSENT
 from plaita.engine.frames import BACKOFF, CALLING, CLOSED, FAILED, HOSTING, READY, WAITING, Frame
 from plaita.engine.machine import Conditions, Run, root_frame
@@ -43,7 +43,9 @@ def take_delta(run: Run) -> Delta:
         if frame.state != CLOSED:
             _write(frame, delta)
     run.touched.clear()
-    delta["h"] = encode([FORMAT, run.base_ms, run.deadline_ms, int(run.active_ms), run.now_ms, run.redrives])
+    ready = [frame.addr for frame in run.ready if frame.state in (READY, HOSTING)]
+    head = [FORMAT, run.base_ms, run.deadline_ms, int(run.active_ms), run.now_ms, run.redrives, ready]
+    delta["h"] = encode(head)
     return delta
 
 
@@ -119,27 +121,31 @@ def restore(
 ) -> Run:
     """Rebuild a run from its keys; ``value`` is the run's input. Raises ``UnreadableState``.
 
-    ``reopened``: the run ended in an error and goes on at the failed node; its waits are armed anew.
+    ``reopened``: the run ended in an error and goes on at the failed node. A failed call is issued again under its
+    id; waits are armed anew and failed hosts begin anew under the next number; what is overdue gets its time again.
     """
     run = Run(program, conditions)
     head = _read(stored, "h")
     if not isinstance(head, list) or head[0] != FORMAT:
         raise UnreadableState("h", f"format {head[0] if isinstance(head, list) else head!r}, this release reads {FORMAT}")
-    _, run.base_ms, run.deadline_ms, active_ms, run.now_ms, run.redrives = head
+    _, run.base_ms, run.deadline_ms, active_ms, run.now_ms, run.redrives, ready = head
     run.active_ms, run.started = float(active_ms), True
-    if reopened:
-        run.now_ms = max(run.now_ms, now_ms)
-        run.active_ms = 0.0
-        if run.deadline_ms is not None and program.root.timeout is not None:
-            run.deadline_ms = max(run.deadline_ms, now_ms + program.root.timeout)
-    run.unpumped = True
     keys = _by_frame(stored)
-    for address in sorted(keys, key=lambda a: a.count("/")):
-        _frame(run, address, value, keys[address])
+    frames: dict[str, Frame] = {}
+    for address in sorted(keys, key=lambda a: (a.count("/"), a)):
+        frames[address] = _frame(run, address, frames, value, keys[address])
     if not hasattr(run, "root"):
         raise UnreadableState("f", "the root frame is missing")
-    for frame in list(run.frames):
-        _resume(run, frame, reopened)
+    for frame in frames.values():
+        _under_way(run, frame)
+    if reopened:
+        reopening.reopen(run, now_ms)
+    else:
+        run.ready.extend(frames[address] for address in ready)
+    for frame in run.frames:
+        for at_ms in (frame.due, frame.wait_due, frame.retry_at, frame.limit):
+            if at_ms is not None:
+                run.arm(frame, at_ms)
     return run
 
 
@@ -166,13 +172,13 @@ def _by_frame(stored: Mapping[str, bytes]) -> dict[str, dict[str, Json]]:
     return frames
 
 
-def _frame(run: Run, address: str, value: Json, stored: dict[str, Json]) -> None:
+def _frame(run: Run, address: str, frames: Mapping[str, Frame], value: Json, stored: dict[str, Json]) -> Frame:
     host_addr, hnode_id, key, pc_id, state, last_id, visits, attempt, times, open_id, stamp = stored["f"]
     hnode: CNode | None = None
     if host_addr is None:
         frame = root_frame(run, value)
     else:
-        host = next((f for f in run.frames if f.addr == host_addr), None)
+        host = frames.get(host_addr)
         hnode = None if host is None else host.graph.nodes.get(hnode_id)
         if host is None or hnode is None or hnode.host is None:
             raise UnreadableState("f" + address, f"node {hnode_id!r} is not in this definition")
@@ -197,6 +203,7 @@ def _frame(run: Run, address: str, value: Json, stored: dict[str, Json]) -> None
     run.frames[frame] = None
     if hnode is not None and hnode.host is not None and "i" not in stored and frame.host is not None:
         frame.input = hnode.host.kid_input(frame.host, key)
+    return frame
 
 
 def _node(frame: Frame, node_id: str | None) -> CNode | None:
@@ -218,22 +225,10 @@ def _stored_keys(frame: Frame, address: str, stored: dict[str, Any]) -> None:
             frame.acc_keys.add(f"m{address}|{name[1:]}")
 
 
-def _resume(run: Run, frame: Frame, reopened: bool) -> None:
-    for at_ms in (frame.due, frame.wait_due, frame.retry_at, frame.limit):
-        if at_ms is not None:
-            run.arm(frame, at_ms)
-    if reopened and frame.pc is not None and frame.state in (FAILED, WAITING):
-        frame.state, frame.attempt, frame.due = READY, 0, None
-        if frame.pc.waiting is not None:
-            frame.rearm(frame.pc)
-        elif frame.open is not None:
-            failing.again(run, frame)
-            return
-    if frame.state == READY:
-        run.ready.append(frame)
-    elif frame.state == CALLING and frame.open is not None:
+def _under_way(run: Run, frame: Frame) -> None:
+    if frame.state == CALLING and frame.open is not None:
         run.calls[frame.open] = frame
     elif frame.state == WAITING and frame.open is not None:
         run.waits[frame.open] = frame
-    elif frame.state not in (HOSTING, BACKOFF, FAILED):
+    elif frame.state not in (READY, HOSTING, BACKOFF, FAILED):
         raise UnreadableState("f" + frame.addr, f"unknown state {frame.state!r}")

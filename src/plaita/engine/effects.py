@@ -11,7 +11,7 @@ from plaita.engine.failure import Failure
 
 if TYPE_CHECKING:
     from plaita.engine.frames import Frame
-    from plaita.engine.program import CNode, Graph
+    from plaita.engine.program import CNode
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,15 +113,15 @@ class Closed:
 
 @dataclass(frozen=True, slots=True)
 class Detached:
-    """A branch nobody joins: a run of its own that sees the scope of ``frame`` as it is now.
+    """A branch nobody joins: a run of its own that sees the scope as it was when its node began.
 
-    ``key`` names it within the run; ``input`` is ``ABSENT`` to inherit.
+    ``key`` names it within the run, the same after a crash. The run starts under ``Conditions(entry=entry)`` with
+    ``document`` as its input.
     """
 
     key: str
-    graph: Graph
-    input: Json
-    frame: Frame
+    entry: str
+    document: dict[str, Json]
 
 
 @dataclass(frozen=True, slots=True)

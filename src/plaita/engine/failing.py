@@ -1,14 +1,19 @@
-"""What happens when a node fails, times out or is cut: handlers, retries, the way to the hosts above."""
+"""What happens when a node fails, times out or is cut: handlers, retries, the way to the hosts above.
+
+A failure is first followed upwards without touching anything (``_follow``): either somebody catches it, then frames
+are closed up to there, or it ends the run and every frame stays as it is, so that the run can be reopened.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from plaita.base.errors import InputError
 from plaita.base.json import Json
 from plaita.engine.effects import Call, Closed, Failed
 from plaita.engine.expression import EvaluationError
-from plaita.engine.failure import CANCEL_CODE, FLOW_CODE, NODE_CODE, TIMEOUT_CODE, Failure, FailureRaised
+from plaita.engine.failure import FLOW_CODE, NODE_CODE, TIMEOUT_CODE, Failure, FailureRaised
 from plaita.engine.frames import BACKOFF, CALLING, CLOSED, FAILED, READY, WAITING, Frame
 from plaita.engine.program import CNode, Handler
 from plaita.policy.retry import Backoff, RetryAt, decide_redrive, decide_retry
@@ -16,7 +21,29 @@ from plaita.policy.retry import Backoff, RetryAt, decide_redrive, decide_retry
 if TYPE_CHECKING:
     from plaita.engine.machine import Run
 
-__all__ = ["CANCEL_CODE", "fail", "to_failure"]
+
+@dataclass(frozen=True, slots=True)
+class _Replaced:
+    """A handler puts ``value`` in the place of the result; ``target`` is where a branching node goes."""
+
+    value: Json
+    target: CNode | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Collected:
+    """The host keeps the failure as the value of its kid."""
+
+    failure: Failure
+
+
+@dataclass(frozen=True, slots=True)
+class _Caught:
+    """A frame that goes on after a failure, and how."""
+
+    frame: Frame
+    outcome: RetryAt | _Replaced | _Collected
+    failure: Failure
 
 
 def to_failure(error: BaseException, cn: CNode | None) -> Failure:
@@ -46,46 +73,73 @@ def end(run: Run, failure: Failure) -> None:
 
 def refuse_wait(run: Run, frame: Frame, node_id: str) -> None:
     """A wait in a run that is not durable ends it; no handler catches that."""
-    where = frame.where(node_id)
-    text = f"node {where!r} waits, and this run is not durable"
-    end(run, Failure("wait_not_possible", FLOW_CODE, text, "flow_error", path=(node_id,), final=True))
+    text = f"node {frame.where(node_id)!r} waits, and this run is not durable"
+    failure = Failure("wait_not_possible", FLOW_CODE, text, "flow_error", path=(node_id,), final=True)
+    found = _follow(run, frame, failure, None)
+    end(run, found if isinstance(found, Failure) else failure)
 
 
-def fail(run: Run, frame: Frame, failure: Failure, *, own: bool = True) -> None:
-    """The node under the cursor of ``frame`` failed. ``own`` false: its own handler is not asked (timeouts, end nodes).
-
-    When nobody up to the root catches it the run ends, or the failed call goes into backoff (re-drive); frames are
-    left untouched in that case. Otherwise frames are closed up to the handler that catches it.
-    """
+def fail(run: Run, frame: Frame, failure: Failure) -> None:
+    """The node under the cursor of ``frame`` failed: retry it, let a handler or a host catch it, or end the run."""
     cn = _node(frame)
-    frame.pc = cn
-    own = own and failure.kind != "error_result"
     run.touched[frame] = None
-    if not _caught(frame, failure, own):
-        if own and frame.open is not None and _redrive(run, frame, failure):
-            return
-        frame.state = FAILED
-        end(run, _as_seen_from_root(frame, failure, own))
+    frame.state = FAILED
+    cut(run, frame)
+    # A business error is the author's word: the handler of the node that says it is not asked.
+    own = None if failure.kind == "error_result" else cn.on_error
+    found = _follow(run, frame, failure, own)
+    if isinstance(found, _Caught):
+        _go_on(run, found)
+    elif own is None or frame.open is None or not _redrive(run, frame, failure):
+        end(run, found)
+
+
+def time_out(run: Run, frame: Frame) -> None:
+    """The node's own timeout: its timeout handler decides, and everything under it is cut."""
+    cn = _node(frame)
+    failure = Failure("timeout", TIMEOUT_CODE, _named(cn, "exceeded its timeout"), path=(cn.id,), retryable=True)
+    found = _follow(run, frame, failure, cn.on_timeout)
+    if isinstance(found, _Caught):
+        withdraw(run, frame, "timeout")
+        _go_on(run, found)
+    else:
+        end(run, found)
+
+
+def outlived(run: Run, frame: Frame) -> None:
+    """A sub-flow exceeded its own timeout: an error of its host."""
+    host_id = "" if frame.hnode is None else frame.hnode.id
+    text = f"the sub-flow of node {host_id!r} exceeded its timeout of {frame.graph.timeout} ms"
+    found = _follow(run, frame, Failure("timeout", TIMEOUT_CODE, text, "flow_error", retryable=True), None)
+    if isinstance(found, _Caught):
+        _go_on(run, found)
+    else:
+        end(run, found)
+
+
+def wait_over(run: Run, frame: Frame) -> None:
+    """A wait's own deadline: the timeout handler if there is one, else the documented ``timeout`` state."""
+    cn = _node(frame)
+    if cn.on_timeout.strategy != "abort" or cn.waiting is None or frame.pending is None:
+        time_out(run, frame)
         return
-    while True:
-        cn = _node(frame)
-        cut(run, frame)
-        handler = cn.on_error if own else None
-        outcome = None if handler is None else _handle(run, frame, cn, handler, failure)
-        if outcome is None and handler is not None:
-            return
-        failure = outcome or failure
-        host, hnode, key = frame.host, frame.hnode, frame.key
-        close(run, frame)
-        if host is None or hnode is None or hnode.host is None:
-            end(run, failure)
-            return
-        if hnode.host.collect(host, key, failure):
-            run.unpumped = True
-            return
-        failure = failure.under(hnode.id) if key is None else failure.under(hnode.id, key)
-        frame, own = host, True
-        run.touched[frame] = None
+    pending = frame.pending
+    withdraw(run, frame, "timeout")
+    answer(run, frame, "timeout", pending, None)
+
+
+def answer(run: Run, frame: Frame, kind: str, pending: dict[str, Json], data: Json) -> None:
+    """A wait that was closed: its node's result is what it makes of the answer."""
+    cn = _node(frame)
+    if cn.waiting is None:
+        raise AssertionError(f"node {cn.id!r} has no waiting half")
+    try:
+        value = cn.waiting.resume(pending, "event" if kind == "event" else "timeout", data)
+    except FailureRaised as e:
+        fail(run, frame, e.failure.at(cn.id))
+        return
+    frame.leave(cn, value)
+    run.ready.append(frame)
 
 
 def _node(frame: Frame) -> CNode:
@@ -94,35 +148,103 @@ def _node(frame: Frame) -> CNode:
     return frame.pc
 
 
-def _caught(frame: Frame, failure: Failure, own: bool) -> bool:
-    """Will any handler on the way to the root keep the run going?"""
-    at: Frame | None = frame
-    while at is not None:
-        cn = _node(at)
-        if own:
-            if cn.on_error.strategy != "abort":
-                return True
-            if failure.retryable and at.attempt < cn.on_error.retries:
-                return True
-        if at.hnode is not None and at.hnode.host is not None and at.hnode.host.collects:
-            return True
-        at, own = at.host, True
-    return False
+def _follow(run: Run, frame: Frame, failure: Failure, handler: Handler | None) -> _Caught | Failure:
+    """Who catches a failure that starts in ``frame``? Nobody: the failure as the root sees it. Changes nothing.
+
+    ``handler`` is asked in ``frame`` itself, the error handlers of the hosts above in turn.
+    """
+    at = frame
+    while True:
+        if handler is not None:
+            outcome = _judge(run, at, handler, failure)
+            if not isinstance(outcome, Failure):
+                return _Caught(at, outcome, failure)
+            failure = outcome
+        host, hnode = at.host, at.hnode
+        if host is None or hnode is None or hnode.host is None:
+            return failure
+        if hnode.host.collects and not failure.final:
+            return _Caught(at, _Collected(failure), failure)
+        failure = failure.under(hnode.id) if at.key is None else failure.under(hnode.id, at.key)
+        at, handler = host, None if failure.final else hnode.on_error
 
 
-def _as_seen_from_root(frame: Frame, failure: Failure, own: bool) -> Failure:
+def _judge(run: Run, frame: Frame, handler: Handler, failure: Failure) -> RetryAt | _Replaced | Failure:
+    """What one handler makes of a failure; a failure of its own goes on to the host."""
+    cn = _node(frame)
+    if failure.retryable and frame.attempt < handler.retries:
+        decision = decide_retry(
+            Backoff(handler.base_ms, handler.factor, handler.cap_ms, handler.jitter),
+            failed=frame.attempt + 1,
+            retries_max=handler.retries,
+            now_ms=run.now_ms,
+            dice=run.dice,
+            until_ms=_budget_end(run, frame),
+        )
+        if isinstance(decision, RetryAt):
+            return decision
+    if handler.strategy == "abort":
+        named = handler.code is not None or handler.message is not None
+        return failure.renamed(handler.code, handler.message) if named else failure
+    value: Json = None
+    if handler.strategy == "continue-with" and handler.default is not None:
+        try:
+            value = handler.default(frame)
+        except Exception as e:  # closures over user data; a default that fails is a failure of this node
+            return to_failure(e, cn)
+    if not cn.branching:
+        return _Replaced(value)
+    target = branch_target(frame, cn, value)
+    return target if isinstance(target, Failure) else _Replaced(value, target)
+
+
+def _budget_end(run: Run, frame: Frame) -> int | None:
+    """The earliest end of the time that a frame, the hosts above it and the run have left."""
+    times = [run.deadline_ms]
     at: Frame | None = frame
     while at is not None:
-        handler = _node(at).on_error
-        if own and (handler.code is not None or handler.message is not None):
-            failure = failure.renamed(handler.code, handler.message)
-        if at.hnode is not None:
-            failure = failure.under(at.hnode.id) if at.key is None else failure.under(at.hnode.id, at.key)
-        at, own = at.host, True
-    return failure
+        times += (at.due, at.limit)
+        at = at.host
+    return min((t for t in times if t is not None), default=None)
+
+
+def _go_on(run: Run, caught: _Caught) -> None:
+    frame = caught.frame
+    run.touched[frame] = None
+    match caught.outcome:
+        case _Collected(failure):
+            host, hnode, key = frame.host, frame.hnode, frame.key
+            close(run, frame)
+            if host is not None and hnode is not None and hnode.host is not None:
+                hnode.host.collect(host, key, failure)
+        case RetryAt(at_ms):
+            cut(run, frame)
+            _back_off(run, frame, at_ms, caught.failure)
+        case _Replaced(value, target):
+            cn = _node(frame)
+            cut(run, frame)
+            go_to(run, frame, cn, value, target)
+
+
+def go_to(run: Run, frame: Frame, cn: CNode, value: Json, target: CNode | None) -> None:
+    """A stopped node has its result; a branching one goes to ``target``."""
+    frame.leave(cn, value)
+    if target is not None:
+        frame.pc = target
+    run.ready.append(frame)
+
+
+def branch_target(frame: Frame, cn: CNode, value: Json) -> CNode | Failure:
+    """The node that the result of a branching node names."""
+    target = frame.graph.nodes.get(value) if isinstance(value, str) else None
+    if target is None:
+        text = _named(cn, f"branches to {value!r}, which is not a node of this flow")
+        return Failure("no_branch_matched", FLOW_CODE, text, "node_not_found", (cn.id,))
+    return target
 
 
 def _redrive(run: Run, frame: Frame, failure: Failure) -> bool:
+    """Put a call that would end the run into backoff, as long as policy allows."""
     if not run.conditions.redrive or not failure.retryable or _node(frame).on_error.retries:
         return False
     decision = decide_redrive(
@@ -139,41 +261,6 @@ def _redrive(run: Run, frame: Frame, failure: Failure) -> bool:
     return True
 
 
-def _handle(run: Run, frame: Frame, cn: CNode, handler: Handler, failure: Failure) -> Failure | None:
-    """Apply one handler; ``None`` when it took care, else the failure that goes on to the host."""
-    if failure.retryable and frame.attempt < handler.retries:
-        decision = decide_retry(
-            Backoff(handler.base_ms, handler.factor, handler.cap_ms, handler.jitter),
-            failed=frame.attempt + 1,
-            retries_max=handler.retries,
-            now_ms=run.now_ms,
-            dice=run.dice,
-            until_ms=_budget_end(run, frame),
-        )
-        if isinstance(decision, RetryAt):
-            _back_off(run, frame, decision.at_ms, failure)
-            return None
-    return _substitute(run, frame, cn, handler, failure)
-
-
-def _substitute(run: Run, frame: Frame, cn: CNode, handler: Handler, failure: Failure) -> Failure | None:
-    if handler.strategy == "abort":
-        if handler.code is None and handler.message is None:
-            return failure
-        return failure.renamed(handler.code, handler.message)
-    value: Json = None
-    if handler.strategy == "continue-with" and handler.default is not None:
-        try:
-            value = handler.default(frame)
-        except Exception as e:  # closures over user data; a default that fails is a failure of this node
-            return to_failure(e, cn)
-    if cn.branching:
-        return route(run, frame, cn, value)
-    frame.leave(cn, value)
-    run.ready.append(frame)
-    return None
-
-
 def _back_off(run: Run, frame: Frame, at_ms: int, failure: Failure) -> None:
     frame.attempt += 1
     frame.state, frame.retry_at, frame.acc = BACKOFF, at_ms, None
@@ -181,29 +268,12 @@ def _back_off(run: Run, frame: Frame, at_ms: int, failure: Failure) -> None:
     run.effects.retries.append((frame.where(_node(frame).id), at_ms, failure))
 
 
-def _budget_end(run: Run, frame: Frame) -> int | None:
-    times = [t for t in (frame.due, run.deadline_ms) if t is not None]
-    return min(times, default=None)
-
-
-def route(run: Run, frame: Frame, cn: CNode, value: Json) -> Failure | None:
-    """Leave a branching node for the node its result names."""
-    target = frame.graph.nodes.get(value) if isinstance(value, str) else None
-    if target is None:
-        text = _named(cn, f"branches to {value!r}, which is not a node of this flow")
-        return Failure("no_branch_matched", FLOW_CODE, text, "node_not_found", (cn.id,))
-    frame.leave(cn, value)
-    frame.pc = target
-    run.ready.append(frame)
-    return None
-
-
 def is_due(frame: Frame, at_ms: int) -> bool:
     """Does a timer entry still agree with the frame?"""
     if frame.state == CLOSED:
         return False
-    if frame.state == BACKOFF:
-        return at_ms in (frame.retry_at, frame.due, frame.limit)
+    if frame.state == BACKOFF and at_ms == frame.retry_at:
+        return True
     return at_ms in (frame.due, frame.wait_due, frame.limit)
 
 
@@ -218,7 +288,7 @@ def again(run: Run, frame: Frame) -> None:
 
 
 def issue(run: Run, frame: Frame) -> None:
-    """Ask the driver for a call under the frame's stamp, which is drawn once so that a repetition is the same request."""
+    """Ask the driver for a call under the frame's stamp, drawn once so that a repetition is the same request."""
     if frame.stamp is None:
         frame.stamp = (run.now_ms, run.dice)
     frame.state = CALLING
@@ -235,65 +305,19 @@ def call_of(frame: Frame) -> Call:
     return Call(frame.open, cn, frame, frame.attempt + 1, frame.open, stamp[0], stamp[1], frame.due)
 
 
-def outlived(run: Run, frame: Frame) -> None:
-    """A sub-flow exceeded its own timeout: an error of its host."""
-    host, hnode = frame.host, frame.hnode
-    if host is None or hnode is None or hnode.host is None:
-        return
-    text = f"the sub-flow of node {hnode.id!r} exceeded its timeout of {frame.graph.timeout} ms"
-    failure = Failure("timeout", TIMEOUT_CODE, text, "flow_error", retryable=True)
-    key = frame.key
-    close(run, frame)
-    if hnode.host.collect(host, key, failure):
-        run.unpumped = True
-        return
-    fail(run, host, failure.under(hnode.id) if key is None else failure.under(hnode.id, key))
-
-
-def wait_over(run: Run, frame: Frame) -> None:
-    """A wait's own deadline: the timeout handler if there is one, else the documented ``timeout`` state."""
-    cn = _node(frame)
-    if cn.on_timeout.strategy != "abort" or cn.waiting is None or frame.pending is None:
-        time_out(run, frame)
-        return
-    pending = frame.pending
-    withdraw(run, frame, "timeout")
-    try:
-        value = cn.waiting.resume(pending, "timeout", None)
-    except FailureRaised as e:
-        fail(run, frame, e.failure.at(cn.id), own=False)
-        return
-    frame.leave(cn, value)
-    run.ready.append(frame)
-
-
-def time_out(run: Run, frame: Frame) -> None:
-    """The node's own timeout: everything under it is cut, then its timeout handler decides."""
-    cn, handler = _node(frame), _node(frame).on_timeout
-    text = _named(cn, "exceeded its timeout")
-    failure = Failure("timeout", TIMEOUT_CODE, text, path=(cn.id,), retryable=True)
-    if handler.strategy == "abort" and not _caught(frame, failure, own=False):
-        frame.state = FAILED
-        end(run, _as_seen_from_root(frame, failure, own=False))
-        return
-    withdraw(run, frame, "timeout")
-    cut(run, frame)
-    outcome = _substitute(run, frame, cn, Handler(handler.strategy, handler.default, handler.code, handler.message), failure)
-    if outcome is not None:
-        fail(run, frame, outcome, own=False)
-
-
 def cut(run: Run, frame: Frame) -> None:
     """End whatever is under way in a frame and below it; the frame itself stays."""
     for kid in list(frame.kids.values()):
         close(run, kid)
     withdraw(run, frame, "cut")
-    forget(run, frame)
+    frame.acc = None
+    frame.forget()
 
 
 def close(run: Run, frame: Frame) -> None:
     """Remove a frame with everything below it, from memory and from the next delta on from the store."""
-    cut(run, frame)
+    if frame.kids or frame.open is not None or frame.acc_keys:
+        cut(run, frame)
     frame.state = CLOSED
     run.frames.pop(frame, None)
     if frame.host is not None:
@@ -315,11 +339,3 @@ def withdraw(run: Run, frame: Frame, why: str) -> None:
         if run.effects.opened.pop(frame.open, None) is None:
             run.effects.closed.append(Closed(frame.open, "timeout" if why == "timeout" else "cut"))
         frame.open, frame.pending, frame.state = None, None, FAILED
-
-
-def forget(run: Run, frame: Frame) -> None:
-    """Drop the state of the host under the cursor."""
-    frame.acc = None
-    for key in frame.acc_keys:
-        run.dels[key] = None
-    frame.acc_keys.clear()

@@ -120,6 +120,16 @@ class Frame:
         label = self.label
         return f"{label}/{node_id}" if label else node_id
 
+    @property
+    def position(self) -> tuple[int, ...]:
+        """Where the frame stands in declaration order: node by node, round, item or branch by number."""
+        steps: list[int] = []
+        frame: Frame = self
+        while frame.host is not None and frame.hnode is not None and frame.hnode.host is not None:
+            steps += (frame.hnode.host.rank(frame.key), frame.hnode.index)
+            frame = frame.host
+        return tuple(reversed(steps))
+
     def visit(self, cn: CNode) -> int:
         """Count an entry into a node that may be entered more than once; 1 for all others."""
         visits = self.visits
@@ -129,10 +139,11 @@ class Frame:
         self.visits = {**(visits or {}), cn.id: count}
         return count
 
-    def rearm(self, cn: CNode) -> None:
-        """A wait that was closed for good opens again: under the next number, as if the node were entered anew."""
+    def reenter(self, cn: CNode) -> None:
+        """A wait or host that ended for good begins again: under the next number, as if the node were entered anew."""
         self.visits = {cn.id: 1, **(self.visits or {})}
-        self.open = self.pending = self.due = self.wait_due = None
+        self.open = self.pending = self.acc = self.due = self.wait_due = None
+        self.forget()
 
     def store(self, cn: CNode, value: Json) -> None:
         """Keep a node's result; a result given again on a graph cycle is remembered for the next delta."""
@@ -143,9 +154,17 @@ class Frame:
         self.nodes[cn.id] = value
         self.last = cn
 
+    def forget(self) -> None:
+        """What was stored of the host or wait under the cursor goes with the next delta."""
+        for key in self.acc_keys:
+            self.run.dels[key] = None
+        self.acc_keys.clear()
+
     def leave(self, cn: CNode, value: Json) -> None:
         """The one way out of a node that stopped its frame: store, disarm, go on at ``next``."""
         self.store(cn, value)
         self.settle_node()
+        if self.acc_keys:
+            self.forget()
         self.state = READY
         self.pc = cn.next

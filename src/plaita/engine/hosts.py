@@ -7,7 +7,7 @@ frame; ``Fan`` runs several at once, opening kids only as room allows.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from plaita.base.errors import InputError
@@ -15,7 +15,7 @@ from plaita.base.json import Json
 from plaita.engine import failing
 from plaita.engine.expression.scope import ABSENT
 from plaita.engine.failure import Failure
-from plaita.engine.frames import READY, Frame, escape
+from plaita.engine.frames import Frame, escape
 from plaita.engine.program import CNode, Eval, Graph, Step
 from plaita.engine.steps import deadline_of
 from plaita.engine.types import conform
@@ -37,8 +37,11 @@ class Host(Protocol):
     def child_done(self, kid: Frame, value: Json) -> CNode | None:
         """A kid reached its end; the next node of the same kid frame, or ``None``."""
 
-    def collect(self, host: Frame, key: int | str | None, failure: Failure) -> bool:
-        """Take a kid's failure as its value; false to let it fail the host."""
+    def rank(self, key: int | str | None) -> int:
+        """The place of a kid among its siblings."""
+
+    def collect(self, host: Frame, key: int | str | None, failure: Failure) -> None:
+        """Take a kid's failure as its value, where ``collects`` says so."""
 
     def pump(self, host: Frame) -> Frame | None:
         """Open one more kid if there is one and room for it."""
@@ -75,7 +78,6 @@ def limit(kid: Frame) -> None:
 
 def hand_over(frame: Frame, cn: CNode, value: Json) -> None:
     """The host node is done: its frame goes on behind it."""
-    failing.forget(frame.run, frame)
     frame.leave(cn, value)
     frame.run.cont = frame
 
@@ -105,6 +107,9 @@ class Inline:
     def graph_of(self, key: int | str | None) -> Graph:
         return self.sub
 
+    def rank(self, key: int | str | None) -> int:
+        return 0
+
     def child_done(self, kid: Frame, value: Json) -> CNode | None:
         host, cn = kid.host, kid.hnode
         failing.close(kid.run, kid)
@@ -112,8 +117,8 @@ class Inline:
             hand_over(host, cn, value)
         return None
 
-    def collect(self, host: Frame, key: int | str | None, failure: Failure) -> bool:
-        return False
+    def collect(self, host: Frame, key: int | str | None, failure: Failure) -> None:
+        raise AssertionError("the failure of a kid fails this host")
 
     def pump(self, host: Frame) -> Frame | None:
         return None
@@ -229,8 +234,11 @@ class Rounds:
     def graph_of(self, key: int | str | None) -> Graph:
         return self.sub
 
-    def collect(self, host: Frame, key: int | str | None, failure: Failure) -> bool:
-        return False
+    def rank(self, key: int | str | None) -> int:
+        return int(key or 0)
+
+    def collect(self, host: Frame, key: int | str | None, failure: Failure) -> None:
+        raise AssertionError("the failure of a kid fails this host")
 
     def pump(self, host: Frame) -> Frame | None:
         return None
@@ -264,16 +272,16 @@ class FanState:
     items: list[Json] | None
     base: str
     next: int = 0
-    out: dict[int, Json] | None = None
-    new: list[int] | None = None
+    out: dict[int, Json] = field(default_factory=dict)
+    new: list[int] = field(default_factory=list)
     stored_items: bool = False
 
 
 class FanKind(Protocol):
     """What distinguishes ``parallel`` and a concurrent ``map``."""
 
-    def begin(self, frame: Frame) -> tuple[list[int], list[Json] | None]:
-        """Positions to open, and the collection if there is one."""
+    def begin(self, frame: Frame, base: str) -> tuple[list[int], list[Json] | None]:
+        """Positions to open, and the collection if there is one; ``base`` is the address of the kids."""
 
     def graph(self, position: int) -> Graph:
         """The graph at a position."""
@@ -304,10 +312,11 @@ class Fan:
         kind = self.kind
 
         def step(frame: Frame) -> CNode | None:
-            todo, items = kind.begin(frame)
             deadline_of(frame, cn)
             frame.pc = cn
-            state = FanState(todo, items, base_of(frame, cn), out={}, new=[])
+            base = base_of(frame, cn)
+            todo, items = kind.begin(frame, base)
+            state = FanState(todo, items, base)
             if not todo:
                 hand_over(frame, cn, kind.result(state))
                 return None
@@ -325,6 +334,7 @@ class Fan:
         kid = frame.run.open_frame(frame, cn, graph, self.kind.key(position), state.base)
         kid.begin(given)
         limit(kid)
+        frame.run.fuel -= 1
         return kid
 
     def pump(self, host: Frame) -> Frame | None:
@@ -332,7 +342,10 @@ class Fan:
         cn = host.pc
         if cn is None or state is None or state.next >= len(state.todo) or len(host.kids) >= self._room(host):
             return None
-        host.run.touched[host] = None
+        if host.run.fuel <= 0:
+            host.run.ready.appendleft(host)
+            host.run.effects.more = True
+            return None
         try:
             return self._open(host, cn, state)
         except Exception as e:  # inputs are closures over user data: the host's failure
@@ -352,33 +365,30 @@ class Fan:
     def child_done(self, kid: Frame, value: Json) -> CNode | None:
         host, key = kid.host, kid.key
         failing.close(kid.run, kid)
-        if host is not None:
-            self._take(host, key, value)
+        if host is not None and host.pc is not None and self._take(host, key, value):
+            hand_over(host, host.pc, self.kind.result(host.acc))
         return None
 
-    def _take(self, host: Frame, key: int | str | None, value: Json) -> None:
+    def collect(self, host: Frame, key: int | str | None, failure: Failure) -> None:
+        if host.pc is not None and self._take(host, key, {"error": failure.as_json()}):
+            host.leave(host.pc, self.kind.result(host.acc))
+        # Finished it goes on, otherwise there is room for one more kid.
+        host.run.ready.append(host)
+
+    def _take(self, host: Frame, key: int | str | None, value: Json) -> bool:
+        """Keep a kid's value; is it the last one?"""
         state: FanState = host.acc
-        cn = host.pc
         position = self.kind.position(key)
-        if state.out is None or state.new is None or cn is None:
-            return
         state.out[position] = value
         state.new.append(position)
         host.run.touched[host] = None
-        if len(state.out) == len(state.todo):
-            hand_over(host, cn, self.kind.result(state))
-
-    def collect(self, host: Frame, key: int | str | None, failure: Failure) -> bool:
-        if not self.collects or failure.final:
-            return False
-        self._take(host, key, {"error": failure.as_json()})
-        if host.state == READY and host.run.cont is host:
-            host.run.cont = None
-            host.run.ready.append(host)
-        return True
+        return len(state.out) == len(state.todo)
 
     def graph_of(self, key: int | str | None) -> Graph:
         return self.kind.graph(self.kind.position(key))
+
+    def rank(self, key: int | str | None) -> int:
+        return self.kind.position(key)
 
     def save(self, host: Frame) -> Store:
         state: FanState = host.acc
@@ -386,8 +396,8 @@ class Fan:
         if state.items is not None and not state.stored_items:
             out["c"] = state.items
             state.stored_items = True
-        for position in state.new or ():
-            out[f"m{position}"] = (state.out or {})[position]
+        for position in state.new:
+            out[f"m{position}"] = state.out[position]
         state.new = []
         return out
 

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from plaita.base.json import Json
+from plaita.engine.detaching import detach
 from plaita.engine.expression.scope import ABSENT
 from plaita.engine.failure import NODE_CODE, Failure, FailureRaised
-from plaita.engine.frames import Frame
+from plaita.engine.frames import Frame, escape
 from plaita.engine.hosts import FanState, RoundState
 from plaita.engine.program import Eval, Graph
 from plaita.engine.values import truthy
@@ -218,7 +219,7 @@ class Items:
     sub: Graph
     items: Callable[[Frame], list[Json]]
 
-    def begin(self, frame: Frame) -> tuple[list[int], list[Json] | None]:
+    def begin(self, frame: Frame, base: str) -> tuple[list[int], list[Json] | None]:
         items = self.items(frame)
         return list(range(len(items))), items
 
@@ -238,7 +239,7 @@ class Items:
         return True
 
     def result(self, state: FanState) -> Json:
-        return [(state.out or {})[i] for i in state.todo]
+        return [state.out[i] for i in state.todo]
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,17 +255,19 @@ class BranchPlan:
 
 @dataclass(frozen=True, slots=True)
 class Branches:
-    """A ``parallel``. ``detach`` hands over a branch that nobody joins."""
+    """A ``parallel``. A branch that nobody joins is detached with the scope as it is when the node begins."""
 
     branches: Sequence[BranchPlan]
-    detach: Callable[[Frame, BranchPlan], None]
 
-    def begin(self, frame: Frame) -> tuple[list[int], list[Json] | None]:
+    def begin(self, frame: Frame, base: str) -> tuple[list[int], list[Json] | None]:
         chosen = [i for i, b in enumerate(self.branches) if b.test is None or b.test(frame)]
-        for i in chosen:
-            if not self.branches[i].joined:
-                self.detach(frame, self.branches[i])
+        alone = [self.branches[i] for i in chosen if not self.branches[i].joined]
+        detached = [detach(frame, f"{base}:{escape(b.name)}", b.graph, self._given(frame, b)) for b in alone]
+        frame.run.effects.detached += detached
         return [i for i in chosen if self.branches[i].joined], None
+
+    def _given(self, frame: Frame, branch: BranchPlan) -> Any:
+        return ABSENT if branch.value is None else branch.value(frame)
 
     def graph(self, position: int) -> Graph:
         return self.branches[position].graph
@@ -276,11 +279,10 @@ class Branches:
         return next(i for i, b in enumerate(self.branches) if b.name == key)
 
     def given(self, frame: Frame, state: FanState, position: int) -> Any:
-        value = self.branches[position].value
-        return ABSENT if value is None else value(frame)
+        return self._given(frame, self.branches[position])
 
     def derivable(self) -> bool:
         return False
 
     def result(self, state: FanState) -> Json:
-        return {self.branches[i].name: (state.out or {})[i] for i in state.todo}
+        return {self.branches[i].name: state.out[i] for i in state.todo}

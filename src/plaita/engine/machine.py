@@ -15,9 +15,10 @@ from itertools import islice
 from plaita.base.json import Json
 from plaita.base.limits import FUEL
 from plaita.engine import failing
+from plaita.engine.detaching import detached_root
 from plaita.engine.effects import Call, Cancel, Closed, Done, Effects, Event, Offer, Raised, Returned, Wake
-from plaita.engine.failure import CANCEL_CODE, Failure, FailureRaised, WaitRefused
-from plaita.engine.frames import BACKOFF, EMPTY, FAILED, HOSTING, READY, WAITING, Frame
+from plaita.engine.failure import CANCEL_CODE, Failure, WaitRefused
+from plaita.engine.frames import BACKOFF, EMPTY, HOSTING, READY, WAITING, Frame
 from plaita.engine.program import CNode, Graph, Program
 from plaita.engine.types import conform
 
@@ -31,6 +32,7 @@ class Conditions:
 
     ``env`` is read at evaluation. ``durable``: waits are possible. ``redrive``: an error that would end the run puts
     its node into backoff first (policy decides). ``active_ms_max``: budget of a flow without a timeout of its own.
+    ``entry``: the graph of a detached branch; the run's input is then the document of ``plaita.engine.detaching``.
     """
 
     execution_id: str
@@ -41,6 +43,7 @@ class Conditions:
     active_ms_max: int = 1_800_000
     fuel: int = FUEL
     trace: Trace | None = None
+    entry: str = ""
 
 
 class Run:
@@ -49,7 +52,7 @@ class Run:
     __slots__ = (
         "active_ms", "base_ms", "calls", "conditions", "cont", "deadline_ms", "dels", "dice", "effects", "env",
         "execution_id", "frames", "fuel", "now_ms", "program", "ready", "redrives", "root", "started", "ticks",
-        "timers", "timezone", "touched", "unpumped", "waits",
+        "timers", "timezone", "touched", "waits",
     )  # fmt: skip
 
     def __init__(self, program: Program, conditions: Conditions) -> None:
@@ -64,10 +67,9 @@ class Run:
         self.frames: dict[Frame, None] = {}
         self.cont: Frame | None = None
         self.ready: deque[Frame] = deque()
-        self.unpumped = False
         self.calls: dict[str, Frame] = {}
         self.waits: dict[str, Frame] = {}
-        self.timers: list[tuple[int, int, Frame]] = []
+        self.timers: list[tuple[int, str, int, Frame]] = []
         self.ticks = 0
         self.dels: dict[str, None] = {}
         self.touched: dict[Frame, None] = {}
@@ -80,9 +82,12 @@ class Run:
         return {name: self.env[name] for name in graph.env_names if name in self.env}
 
     def arm(self, frame: Frame, at_ms: int) -> None:
-        """Look at a frame again at that time; entries that no longer agree with the frame are skipped."""
+        """Look at a frame again at that time; entries that no longer agree with the frame are skipped.
+
+        At one time hosts come before their kids and siblings in the order of their addresses, after a restore too.
+        """
         self.ticks += 1
-        heapq.heappush(self.timers, (at_ms, self.ticks, frame))
+        heapq.heappush(self.timers, (at_ms, frame.addr, self.ticks, frame))
 
     def open_frame(self, host: Frame, cn: CNode, graph: Graph, key: int | str | None, base: str) -> Frame:
         """A kid of ``host``, which hosts from now on. The caller gives it its input and its turn."""
@@ -91,6 +96,7 @@ class Run:
         host.kids["" if key is None else key] = kid
         host.state, host.pc = HOSTING, cn
         self.frames[kid] = None
+        self.touched[kid] = self.touched[host] = None
         return kid
 
     def erase(self, frame: Frame) -> None:
@@ -110,9 +116,9 @@ class Run:
         failing.close(self, self.root)
 
     def pause(self, frame: Frame, cn: CNode) -> None:
-        """Fuel is out: the frame goes on at ``cn`` with the next advance."""
+        """Fuel is out: the frame goes on at ``cn`` with the next advance, before anything else."""
         frame.pc, frame.state = cn, READY
-        self.ready.append(frame)
+        self.ready.appendleft(frame)
         self.effects.more = True
 
 
@@ -125,24 +131,27 @@ def start(
     """
     run = Run(program, conditions)
     run.now_ms, run.dice = now_ms, dice
-    graph = program.root
-    if graph.input_type is not None:
-        value = conform(graph.input_type, value, "$")
+    if program.root.input_type is not None and not conditions.entry:
+        value = conform(program.root.input_type, value, "$")
     frame = root_frame(run, value)
     run.base_ms = now_ms if base_ms is None else base_ms
-    if graph.timeout is not None:
-        run.deadline_ms = run.base_ms + graph.timeout
+    if frame.graph.timeout is not None:
+        run.deadline_ms = run.base_ms + frame.graph.timeout
     run.ready.append(frame)
     run.touched[frame] = None
     return run
 
 
 def root_frame(run: Run, value: Json) -> Frame:
-    """The frame of the flow itself."""
-    graph = run.program.root
-    frame = Frame(run, graph, None, None, "")
-    frame.begin(value)
-    frame.globals = {**graph.globals, "flow_id": graph.flow_id, "run_token": run.execution_id}
+    """The frame of the flow itself, or of the branch that the run was detached from."""
+    entry = run.conditions.entry
+    if entry:
+        frame = detached_root(run, entry, value)
+    else:
+        graph = run.program.root
+        frame = Frame(run, graph, None, None, "")
+        frame.begin(value)
+        frame.globals = {**graph.globals, "flow_id": graph.flow_id, "run_token": run.execution_id}
     run.root = frame
     run.frames[frame] = None
     return frame
@@ -157,22 +166,28 @@ def advance(run: Run, events: Sequence[Event], *, now_ms: int, dice: float = 0.5
     run.dice = dice
     run.fuel = run.conditions.fuel
     run.effects = effects = Effects()
-    for event in events:
+    for event in _in_order(run, events):
         _take(run, event)
         if effects.ended is not None:
             return effects
     if not _over_budget(run):
         _fire(run)
-        if run.unpumped:
-            run.unpumped = False
-            _pump_all(run)
         _forward(run)
     return effects
 
 
+def _in_order(run: Run, events: Sequence[Event]) -> Sequence[Event]:
+    """Of several failures that arrive together the first in declaration order is taken first."""
+    failed = [e for e in events if isinstance(e, Raised) and e.id in run.calls]
+    if len(failed) < 2:
+        return events
+    order = iter(sorted(failed, key=lambda e: run.calls[e.id].position))
+    return [next(order) if isinstance(e, Raised) and e.id in run.calls else e for e in events]
+
+
 def next_due(run: Run) -> int | None:
     """When the run must be advanced without an event, ms since 1970."""
-    while run.timers and not failing.is_due(run.timers[0][2], run.timers[0][0]):
+    while run.timers and not failing.is_due(run.timers[0][3], run.timers[0][0]):
         heapq.heappop(run.timers)
     times = [run.timers[0][0]] if run.timers else []
     if run.deadline_ms is not None:
@@ -189,7 +204,7 @@ def open_calls(run: Run) -> list[Call]:
 
 def _over_budget(run: Run) -> bool:
     if run.deadline_ms is not None:
-        over, what = run.now_ms >= run.deadline_ms, f"the flow's timeout of {run.program.root.timeout} ms"
+        over, what = run.now_ms >= run.deadline_ms, f"the flow's timeout of {run.root.graph.timeout} ms"
     else:
         over, what = run.active_ms > run.conditions.active_ms_max, f"{run.conditions.active_ms_max} ms of active time"
     if over:
@@ -205,30 +220,30 @@ def _take(run: Run, event: Event) -> None:
             if frame is not None and frame.pc is not None:
                 if state:
                     frame.extra = {**(frame.extra or {}), **state}
-                run.touched[frame] = None
-                cn = frame.pc
-                if cn.branching:
-                    failing.route(run, frame, cn, value)
-                else:
-                    frame.leave(cn, value)
-                    run.ready.append(frame)
+                _returned(run, frame, frame.pc, value)
         case Raised(call_id, failure):
             frame = run.calls.pop(call_id, None)
             if frame is not None and frame.pc is not None:
-                frame.state = FAILED
                 failing.fail(run, frame, failure.at(frame.pc.id))
         case Wake(wait_id, data):
             frame = run.waits.get(wait_id)
             if frame is not None:
-                run.effects.closed.append(Closed(wait_id, "read"))
-                _resolve(run, frame, wait_id, data)
+                _resolve(run, frame, Closed(wait_id, "read"), data)
         case Offer(wait_id, number, data):
             frame = run.waits.get(wait_id)
             if frame is not None and _accepts(frame, data):
-                run.effects.closed.append(Closed(wait_id, "event", number))
-                _resolve(run, frame, wait_id, data)
+                _resolve(run, frame, Closed(wait_id, "event", number), data)
         case Cancel():
             failing.end(run, Failure("cancelled", CANCEL_CODE, "the execution was cancelled", "flow_error", final=True))
+
+
+def _returned(run: Run, frame: Frame, cn: CNode, value: Json) -> None:
+    run.touched[frame] = None
+    target = failing.branch_target(frame, cn, value) if cn.branching else None
+    if isinstance(target, Failure):
+        failing.fail(run, frame, target)
+    else:
+        failing.go_to(run, frame, cn, value, target)
 
 
 def _accepts(frame: Frame, data: Json) -> bool:
@@ -236,24 +251,18 @@ def _accepts(frame: Frame, data: Json) -> bool:
     return waiting is not None and waiting.matches(frame.pending or {}, data)
 
 
-def _resolve(run: Run, frame: Frame, wait_id: str, data: Json) -> None:
-    cn, pending = frame.pc, frame.pending
-    del run.waits[wait_id]
+def _resolve(run: Run, frame: Frame, closed: Closed, data: Json) -> None:
+    pending = frame.pending or {}
+    run.effects.closed.append(closed)
+    del run.waits[closed.id]
     run.touched[frame] = None
-    if cn is None or cn.waiting is None or pending is None:
-        return
-    try:
-        value = cn.waiting.resume(pending, "event", data)
-    except FailureRaised as e:
-        failing.fail(run, frame, e.failure.at(cn.id))
-        return
-    frame.leave(cn, value)
-    run.ready.append(frame)
+    frame.open = frame.pending = None
+    failing.answer(run, frame, "event", pending, data)
 
 
 def _fire(run: Run) -> None:
     while run.timers and run.timers[0][0] <= run.now_ms and run.effects.ended is None:
-        at_ms, _, frame = heapq.heappop(run.timers)
+        at_ms, _, _, frame = heapq.heappop(run.timers)
         if not failing.is_due(frame, at_ms):
             continue
         run.effects.fired = True
@@ -277,12 +286,13 @@ def _forward(run: Run) -> None:
             if not run.ready:
                 return
             frame = run.ready.popleft()
-            if frame.state != READY:
+            if frame.state not in (READY, HOSTING):
                 continue
         run.cont = None
-        burst(run, frame)
-        if run.cont is None and effects.ended is None:
-            run.cont = _pump(frame)
+        if frame.state == READY:
+            burst(run, frame)
+        if run.cont is None and effects.ended is None and not effects.more:
+            run.cont = _pump(run, frame)
 
 
 def _burst(run: Run, frame: Frame) -> None:
@@ -318,21 +328,15 @@ def _traced_burst(run: Run, frame: Frame) -> None:
         failing.fail(run, frame, failing.to_failure(e, pc))
 
 
-def _pump(frame: Frame) -> Frame | None:
-    """Ask every host upwards for one more kid: concurrent hosts open kids one by one, as room allows."""
+def _pump(run: Run, frame: Frame) -> Frame | None:
+    """Ask every host upwards for one more kid: concurrent hosts open kids one by one, as room and fuel allow."""
     host: Frame | None = frame
     while host is not None:
         if host.state == HOSTING and host.pc is not None and host.pc.host is not None:
             kid = host.pc.host.pump(host)
             if kid is not None:
                 return kid
+            if run.effects.more or run.effects.ended is not None:
+                return None
         host = host.host
     return None
-
-
-def _pump_all(run: Run) -> None:
-    """Kids that a restore, or a collected failure, left unopened."""
-    for frame in list(run.frames):
-        kid = _pump(frame)
-        if kid is not None:
-            run.ready.append(kid)

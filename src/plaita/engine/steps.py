@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
-from plaita.base.json import Json
+from plaita.base.duration import parse_duration_ms
 from plaita.engine.effects import Opened
 from plaita.engine.failing import issue
 from plaita.engine.failure import FLOW_CODE, Failure, FailureRaised, WaitRefused
 from plaita.engine.frames import WAITING, Frame
 from plaita.engine.program import CNode, Eval, Step
 from plaita.engine.types import Property, conform
-
-if TYPE_CHECKING:
-    from plaita.base.duration import parse_duration_ms as parse_duration_ms
 
 Test = Callable[[Frame], bool]
 
@@ -138,25 +134,19 @@ def deadline_of(frame: Frame, cn: CNode) -> None:
     """Start the node's own timeout when it is entered for the first time."""
     if cn.timeout is None or frame.due is not None:
         return
-    limit = cn.timeout if isinstance(cn.timeout, int) else _milliseconds(cn.timeout(frame))
+    limit = cn.timeout if isinstance(cn.timeout, int) else parse_duration_ms(cn.timeout(frame))
     frame.due = frame.run.now_ms + limit
     frame.run.arm(frame, frame.due)
-
-
-def _milliseconds(value: Json) -> int:
-    from plaita.base.duration import parse_duration_ms
-
-    return parse_duration_ms(value)
 
 
 def call(cn: CNode) -> Step:
     """Stop the frame and ask the driver to perform the node."""
 
     def step(frame: Frame) -> CNode | None:
+        deadline_of(frame, cn)
         frame.pc = cn
         if frame.open is None:
             frame.open = f"{frame.addr}@{cn.id}#{frame.visit(cn)}"
-        deadline_of(frame, cn)
         issue(frame.run, frame)
         return None
 
@@ -172,11 +162,11 @@ def wait(cn: CNode) -> Step:
             raise WaitRefused(cn.id)
         if cn.waiting is None:
             raise AssertionError(f"node {cn.id!r} has no waiting half")
+        deadline_of(frame, cn)
         spec = cn.waiting.spec(frame)
         frame.pc = cn
         frame.open = wait_id = f"{frame.addr}@{cn.id}#{frame.visit(cn)}"
         frame.pending, frame.state = spec.pending, WAITING
-        deadline_of(frame, cn)
         if spec.deadline_ms is not None:
             frame.wait_due = spec.deadline_ms
             run.arm(frame, spec.deadline_ms)

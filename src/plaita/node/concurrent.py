@@ -8,17 +8,14 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from plaita.base.spelling import suggest
-from plaita.engine.effects import Detached
-from plaita.engine.expression.scope import ABSENT
 from plaita.engine.hosts import Fan
 from plaita.engine.kinds import Branches, BranchPlan
 from plaita.node.basic import Node
-from plaita.node.collection import check_branch_error
+from plaita.node.collection import check_branch_error, room_of
 from plaita.node.spelling import either
 from plaita.node.subflow import read_sub_flow
 
 if TYPE_CHECKING:
-    from plaita.engine.frames import Frame
     from plaita.engine.linking import NodeLink
 
 MODES = ("thread", "process", "coroutine")
@@ -81,8 +78,6 @@ class Parallel(Node):
             yield f"branches[{i}].flow", branch.flow, branch.name
 
     def link(self, link: NodeLink) -> None:
-        from plaita.node.collection import room_of
-
         self._check_names(link)
         joined = set(self.join_branches or [b.name for b in self.branches])
         plans: list[BranchPlan] = []
@@ -98,7 +93,7 @@ class Parallel(Node):
             graph = branch.flow.link_under(link, f"{field}.flow", branch.name)
             plans.append(BranchPlan(branch.name, graph, value, test, branch.name in joined))
         room = room_of(link, self.max_concurrent)
-        host = Fan(Branches(plans, _detach), collects=self.on_branch_error == "collect", room=room)
+        host = Fan(Branches(plans), collects=self.on_branch_error == "collect", room=room)
         link.cn.host = host
         link.cn.step = host.step(link.cn)
 
@@ -113,10 +108,3 @@ class Parallel(Node):
             if name not in seen:
                 text = f"joinBranches names {name!r}, which is no branch of this node"
                 link.report("unknown_branch", f"join_branches[{i}]", text, hint=suggest(name, seen))
-
-
-def _detach(frame: Frame, plan: BranchPlan) -> None:
-    value = ABSENT if plan.value is None else plan.value(frame)
-    cn = frame.graph.nodes.get("" if frame.pc is None else frame.pc.id)
-    key = f"{frame.addr}@{'' if cn is None else cn.id}:{plan.name}#{len(frame.run.effects.detached) + 1}"
-    frame.run.effects.detached.append(Detached(key, plan.graph, value, frame))

@@ -1,1 +1,1 @@
-"""server"""
+"""Processes that move executions: the worker and the services around it."""

@@ -156,6 +156,10 @@ WORKER_LOST: Final[Event] = declare(
     "worker_lost", "error", "An execution was claimed again and again without progress and ended with an error.",
     f"{_RUN} tries", metric="plaita_runs_worker_lost", timeline=True, loss=True,
 )  # fmt: skip
+ATTEMPT_CRASHED: Final[Event] = declare(
+    "attempt_crashed", "error", "An attempt ended in an unexpected error; the execution is due again when its lease ends.",
+    f"{_RUN} error", metric="plaita_attempts_crashed",
+)  # fmt: skip
 STORE_UNAVAILABLE: Final[Event] = declare(
     "store_unavailable", "error", "The store did not answer; the same request is sent again.", "store verb error",
     metric="plaita_store_unavailable",

@@ -161,8 +161,15 @@ def match(s: Store, rid: str, wid: tuple) -> Store:
 def unoffer(s: Store, rid: str, wid: tuple, refused: bool) -> Store:
     """A candidate is refused or overtaken: the event is free for this run's other waits, the window moves past it."""
     r, w = get(s, rid), wait_of(get(s, rid), wid)
+    # A wait that may reuse events can be offered one that another wait took: that one keeps it.
+    taken = any(x.by == ("ev", w.cand) or x.cand == w.cand for k, x in r.waits if k != wid)
     s = mod_wait(s, rid, wid, cand=None, low=max(w.low, w.cand) if refused else w.low)
-    s = mod(s, rid, consumed=r.consumed - {w.cand}, box=tuple(e for e in r.box if e[1:3] != ("cand", wid)))
+    s = mod(
+        s,
+        rid,
+        consumed=r.consumed if taken else r.consumed - {w.cand},
+        box=tuple(e for e in r.box if e[1:3] != ("cand", wid)),
+    )
     if not bug("refused_no_rematch"):
         for k, _ in r.waits:
             if k != wid or refused:

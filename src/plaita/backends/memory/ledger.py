@@ -69,6 +69,9 @@ class MemoryLedger:
     def first(self) -> OutRow | None:
         return self._tables.outbox[min(self._tables.outbox)] if self._tables.outbox else None
 
+    def entries(self) -> list[OutRow]:
+        return [entry for _, entry in sorted(self._tables.outbox.items())]
+
     def event_pending(self, number: int) -> bool:
         return any(e.kind == "event" and e.event == number for e in self._tables.outbox.values())
 
@@ -94,7 +97,8 @@ class MemoryLedger:
         return self._runs.at(min(waiting)[2]) if waiting else None
 
     def parked(self) -> list[tuple[str, int]]:
-        return [(tenant, rid) for rid, (tenant, _, _) in self._tables.quota.items()]
+        order = sorted((kind, number, tenant, rid) for rid, (tenant, kind, number) in self._tables.quota.items())
+        return [(tenant, rid) for _, _, tenant, rid in order]
 
     def promotions(self, tenant: str) -> int:
         return self._journal.count(self._tables.promotions, tenant)

@@ -80,10 +80,10 @@ class SqliteLedger:
 
     def first(self) -> OutRow | None:
         row = self._db.execute("SELECT * FROM outbox ORDER BY number LIMIT 1").fetchone()
-        if row is None:
-            return None
-        values = (*row[:8], None if row[8] is None else submission_of(row[8]))
-        return OutRow(*values)
+        return None if row is None else _out(row)
+
+    def entries(self) -> list[OutRow]:
+        return [_out(row) for row in self._db.execute("SELECT * FROM outbox ORDER BY number").fetchall()]
 
     def event_pending(self, number: int) -> bool:
         sql = "SELECT 1 FROM outbox WHERE kind = 'event' AND event = ?"
@@ -132,3 +132,8 @@ class SqliteLedger:
 
     def forget_graves(self, older_than_ms: int) -> None:
         self._db.execute("DELETE FROM graves WHERE buried < ?", (older_than_ms,))
+
+
+def _out(row: tuple[Any, ...]) -> OutRow:
+    values = (*row[:8], None if row[8] is None else submission_of(row[8]))
+    return OutRow(*values)

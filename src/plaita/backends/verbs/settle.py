@@ -48,6 +48,8 @@ def settle(rows: Rows, step: Step) -> SettleAnswer:
         if not _may_close(rows, run, closing, step.ack):
             return WaitConflict(closing.wait_id)
     _accept(rows, run, step)
+    if step.progress or isinstance(step.next, Park | Block):
+        run.tries = 0
     if not ends or (isinstance(step.next, End) and step.next.status == "error"):
         rows.record.put_frames(run, step.delta)
     for closing in closes:
@@ -93,8 +95,6 @@ def _accept(rows: Rows, run: RunRow, step: Step) -> None:
     run.seq = step.seq
     run.last_nonce, run.last_generation, run.last_digest = step.token.nonce, step.token.generation, step.digest
     run.retry = None
-    if step.progress or isinstance(step.next, Park | Block):
-        run.tries = 0
     if step.history:
         rows.record.log(run, step.history)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
 from plaita.base.json import Json
 from plaita.engine.expression.errors import EvaluationError
@@ -48,25 +48,20 @@ class Compiled:
 
 @dataclass(slots=True)
 class Built:
-    """A compiled part. ``unchecked``: the result may be a new container that nothing has walked yet."""
+    """A compiled part: ``value`` is what a constant one always gives.
+
+    ``unchecked``: the result may be a new container that nothing has walked yet.
+    """
 
     run: Run
     constant: bool = False
     unchecked: bool = False
-
-    @property
-    def value(self) -> Json:
-        """The value of a constant part."""
-        return self.run(NOWHERE)
-
-
-NOWHERE: Scope = object()  # type: ignore[assignment]
-"""The scope of constants, which read none."""
+    value: Json = None
 
 
 def constant_of(value: Json) -> Built:
     """A part that is always ``value``."""
-    return Built(lambda _: value, constant=True)
+    return Built(lambda _: value, True, False, value)
 
 
 @dataclass(slots=True)
@@ -89,9 +84,12 @@ class Notes:
 
     def finish(self, built: Built) -> Compiled:
         """Everything gathered, with the part that came of it."""
-        return Compiled(
-            built.run, built.constant, frozenset(self.roots), frozenset(self.nodes), tuple(self.findings)
-        )  # fmt: skip
+        roots = frozenset(self.roots) if self.roots else _NONE
+        nodes = frozenset(self.nodes) if self.nodes else _NONE
+        return Compiled(built.run, built.constant, roots, nodes, tuple(self.findings))
+
+
+_NONE: Final[frozenset[Any]] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from plaita.engine.expression.errors import EvaluationError, ExpressionSyntaxErr
 from plaita.engine.expression.function import FunctionSpec, FunctionTable
 from plaita.engine.expression.operators import compile_binary
 from plaita.engine.expression.parser import parse_expression, parse_template
-from plaita.engine.expression.paths import check_steps, compile_path, walk
+from plaita.engine.expression.paths import ROOTS, check_steps, compile_path, walk
 from plaita.engine.expression.scope import Names, Scope
 from plaita.engine.expression.syntax import (
     Access,
@@ -34,6 +34,8 @@ from plaita.engine.expression.syntax import (
 from plaita.engine.expression.templates import compile_template
 from plaita.engine.values import OperationError, check_stored
 
+_KNOWN: Final = tuple("$" + root for root in ROOTS)
+_DOLLAR: Final = 'a text that begins with a dollar sign is written {% "$" %}…'
 _MENTIONS_ROOT: Final = re.compile(r"\$(?:INPUT|NODE|GLOBAL|PARENT|ENV|F)\.[\w$-]")
 
 
@@ -112,7 +114,8 @@ def _build_expression(text: str, notes: Notes, functions: FunctionTable) -> Buil
     try:
         tree = parse_expression(text)
     except ExpressionSyntaxError as e:
-        notes.error(e.code, e.message, e.column - 1, e.hint)
+        known = text.startswith(("$(", "$F", *_KNOWN))
+        notes.error(e.code, e.message, e.column - 1, e.hint or ("" if known else _DOLLAR))
         return broken(text)
     return _TreeCompiler(Site(text), notes, functions).build(tree)
 
@@ -188,7 +191,9 @@ class _TreeCompiler:
         if not check_steps(node.steps, node.at, self.notes):
             return broken(self.site.text)
         inner, steps = base.run, node.steps
-        return Built(lambda s: walk(inner(s), steps), base.constant, base.unchecked)
+        if base.constant:
+            return constant_of(walk(base.value, steps))
+        return Built(lambda s: walk(inner(s), steps), unchecked=base.unchecked)
 
     def negation(self, node: Not) -> Built:
         inner = self.build(node.operand).run

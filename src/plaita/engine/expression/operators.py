@@ -7,7 +7,7 @@ from typing import Final, TypeAlias
 
 from plaita.base.json import Json
 from plaita.engine.expression import arithmetic
-from plaita.engine.expression.compiled import Built, Run, Site
+from plaita.engine.expression.compiled import Built, Run, Site, constant_of
 from plaita.engine.expression.errors import EvaluationError
 from plaita.engine.expression.scope import Scope
 from plaita.engine.values import (
@@ -57,19 +57,25 @@ def compile_binary(operator: str, label: str, left: Built, right: Built, site: S
         run = _and(left.run, right.run) if operator == "and" else _or(left.run, right.run)
         return Built(run, unchecked=left.unchecked or right.unchecked)
     slow = _guarded(OPERATIONS[operator], label, site)
-    if left.constant and right.constant and _is_small(left.value) and _is_small(right.value):
-        folded = _fold(slow, left.value, right.value)
-        if folded is not None:
-            return folded
-    if operator in ("==", "!=") and right.constant:
-        simple = _equals_constant(left.run, right.value, operator == "==")
-        if simple is not None:
-            return Built(simple)
-    if operator in _NUMERIC_CONSTANT and right.constant and type(right.value) is int and abs(right.value) < _SMALL:
-        return Built(_NUMERIC_CONSTANT[operator](left.run, right.value, slow))
+    if right.constant:
+        special = _with_constant(operator, left, right.value, slow)
+        if special is not None:
+            return special
     if operator in _NUMERIC:
         return Built(_NUMERIC[operator](left.run, right.run, slow))
     return Built(_plain(left.run, right.run, slow))
+
+
+def _with_constant(operator: str, left: Built, constant: Json, slow: Operation) -> Built | None:
+    if left.constant:
+        return _fold(slow, left.value, constant) if _is_small(left.value) and _is_small(constant) else None
+    if operator in ("==", "!="):
+        simple = _equals_constant(left.run, constant, operator == "==")
+        return None if simple is None else Built(simple)
+    make = _NUMERIC_CONSTANT.get(operator)
+    if make is not None and type(constant) is int and -_SMALL < constant < _SMALL:
+        return Built(make(left.run, constant, slow))
+    return None
 
 
 def _guarded(work: Operation, label: str, site: Site) -> Operation:
@@ -92,7 +98,7 @@ def _fold(slow: Operation, a: Json, b: Json) -> Built | None:
         value = slow(a, b)
     except EvaluationError:  # it fails when it runs, not when it loads
         return None
-    return Built(lambda _: value, constant=True)
+    return constant_of(value)
 
 
 def _and(left: Run, right: Run) -> Run:

@@ -48,7 +48,7 @@ def parse_expression(text: str) -> Node:
     parser = _Parser(text, 0)
     node = parser.expression(0)
     if parser.kind != "eof":
-        parser.refuse_trailing()
+        _refuse_trailing(parser)
     return node
 
 
@@ -62,7 +62,7 @@ def parse_template(text: str) -> list[str | Slot]:
         parser = _Parser(text, opening + 2)
         node = parser.expression(0)
         if parser.kind != "end":
-            parser.refuse_trailing()
+            _refuse_trailing(parser)
         parts.append(Slot(text[opening + 2 : parser.start].strip(), node))
         position = parser.end
     if position < len(text):
@@ -87,8 +87,8 @@ class _Parser:
         match = TOKEN.match(self.text, self.end)
         assert match is not None and match.lastgroup is not None, "the last alternatives match anything"
         self.kind = match.lastgroup
-        self.token = match[self.kind]
         self.start, self.end = match.span(self.kind)
+        self.token = self.text[self.start : self.end]
 
     def fail(self, message: str, hint: str = "", code: str = "expression_syntax") -> NoReturn:
         raise ExpressionSyntaxError(message, self.start + 1, hint, code)
@@ -121,7 +121,7 @@ class _Parser:
         if self.kind == "operator":
             before, after = self.text[self.start - 1], self.text[self.end : self.end + 1]
             if not before.isspace() or not after.isspace():
-                self.refuse_missing_space(word)
+                _refuse_missing_space(self, word)
         self.advance()
         if word != "not":
             return word
@@ -151,7 +151,7 @@ class _Parser:
             self.advance()
             root, steps = split_path(token)
             if self.token == "[" or self.kind == "step":
-                self.refuse_step()
+                _refuse_step(self)
             return Path(at, root, steps)
         if kind == "number":
             self.advance()
@@ -177,12 +177,12 @@ class _Parser:
         elif token == "{":
             node = self.object(at)
         else:
-            self.refuse_start()
+            _refuse_start(self)
         return self.steps_after(node)
 
     def word(self, token: str, at: int) -> Node:
         if token not in _CONSTANTS and token != "not":
-            self.refuse_word(token)
+            _refuse_word(self, token)
         if token == "not":
             self.enter()
             operand = self.expression(_NOT)
@@ -234,7 +234,7 @@ class _Parser:
     def separated(self, closing: str) -> bool:
         """Consume a comma (True: another member follows) or the closing mark (False)."""
         if self.kind != "mark" or self.token not in (",", closing):
-            self.refuse_member(closing)
+            _refuse_member(self, closing)
         again = self.token == ","
         self.advance()
         if again and self.kind == "mark" and self.token == closing:
@@ -243,7 +243,7 @@ class _Parser:
 
     def close(self, closing: str) -> None:
         if self.kind != "mark" or self.token != closing:
-            self.refuse_member(closing)
+            _refuse_member(self, closing)
         self.advance()
 
     def steps_after(self, node: Node) -> Node:
@@ -256,13 +256,13 @@ class _Parser:
             opening = self.start
             self.advance()
             if self.kind not in ("number", "string"):
-                self.refuse_step()
+                _refuse_step(self)
             self.advance()
             if self.token != "]":
-                self.refuse_step()
+                _refuse_step(self)
             found = split_steps(self.text[opening : self.end])
             if not found:
-                self.refuse_step()
+                _refuse_step(self)
             steps.extend(found)
             self.advance()
         return Access(node.at, node, tuple(steps)) if steps else node
@@ -284,53 +284,59 @@ class _Parser:
         if self.height > _HEIGHT_MAX:
             self.fail(f"more than {_HEIGHT_MAX} operations inside each other", "put parts into their own nodes")
 
-    def refuse_start(self) -> NoReturn:
-        if self.kind == "eof":
-            self.fail("the expression ends where a value is expected")
-        if self.kind == "end":
-            self.fail("the slot ends where a value is expected")
-        if self.kind == "operator":
-            hint = "write 0 - x" if self.token == "-" else ""
-            self.fail(f"{self.token} needs a value before it", hint)
-        if self.token in "\"'":
-            self.fail("the quoted text has no end", 'a quote inside it is written \\" or doubled')
-        self.fail(f"unexpected {self.token!r} where a value is expected", _FOREIGN.get(self.token, ""))
 
-    def refuse_word(self, token: str) -> NoReturn:
-        if token in _KEYWORDS:
-            self.fail(f"{token} needs a value before it")
-        self.fail(f"unknown word {token!r}", f'write "{token}" for text or $INPUT.{token} for a value')
+def _refuse_start(parser: _Parser) -> NoReturn:
+    if parser.kind == "eof":
+        parser.fail("the expression ends where a value is expected")
+    if parser.kind == "end":
+        parser.fail("the slot ends where a value is expected")
+    if parser.kind == "operator":
+        hint = "write 0 - x" if parser.token == "-" else ""
+        parser.fail(f"{parser.token} needs a value before it", hint)
+    if parser.token in "\"'":
+        parser.fail("the quoted text has no end", 'a quote inside it is written \\" or doubled')
+    parser.fail(f"unexpected {parser.token!r} where a value is expected", _FOREIGN.get(parser.token, ""))
 
-    def refuse_step(self) -> NoReturn:
-        self.fail(
-            'a step is .name, [0] or ["key"]',
-            "use $F.getListItem(list, i) or $F.get(object, key) for a computed one",
-        )
 
-    def refuse_member(self, closing: str) -> NoReturn:
-        if self.kind in ("eof", "end"):
-            self.fail(f"expected {closing} before the end")
-        self.refuse_trailing()
+def _refuse_word(parser: _Parser, token: str) -> NoReturn:
+    if token in _KEYWORDS:
+        parser.fail(f"{token} needs a value before it")
+    parser.fail(f"unknown word {token!r}", f'write "{token}" for text or $INPUT.{token} for a value')
 
-    def refuse_missing_space(self, operator: str) -> NoReturn:
-        self.fail(f"{operator} needs a space on both sides", f"write a {operator} b", "expression_missing_space")
 
-    def refuse_trailing(self) -> NoReturn:
-        """Say what is wrong with a token that follows a complete operand."""
-        if self.kind == "eof":
-            self.fail("the slot has no end", 'close it with %}; write {% "{%" %} for the text {%')
-        if self.kind == "operator" and self.token in _POWER:
-            self.refuse_missing_space(self.token)
-        if (self.kind == "number" and self.token[0] == "-") or self.text[self.previous_end - 1] == "-":
-            self.refuse_missing_space("-")
-        if self.kind == "end":
-            self.fail("%} outside a template")
-        if self.kind == "word" and self.token == "else":
-            self.fail("else without if")
-        if self.kind in ("path", "call", "number", "string", "word"):
-            self.fail(f"an operator is missing before {self.token[:40]!r}")
-        if self.kind == "bad" and self.token == ".":
-            self.refuse_step()
-        if self.token in "\"'":
-            self.fail("the quoted text has no end")
-        self.fail(f"unexpected {self.token!r}", _FOREIGN.get(self.token, ""))
+def _refuse_step(parser: _Parser) -> NoReturn:
+    parser.fail(
+        'a step is .name, [0] or ["key"]',
+        "use $F.getListItem(list, i) or $F.get(object, key) for a computed one",
+    )
+
+
+def _refuse_member(parser: _Parser, closing: str) -> NoReturn:
+    if parser.kind in ("eof", "end"):
+        parser.fail(f"expected {closing} before the end")
+    _refuse_trailing(parser)
+
+
+def _refuse_missing_space(parser: _Parser, operator: str) -> NoReturn:
+    parser.fail(f"{operator} needs a space on both sides", f"write a {operator} b", "expression_missing_space")
+
+
+def _refuse_trailing(parser: _Parser) -> NoReturn:
+    """Say what is wrong with a token that follows a complete operand."""
+    if parser.kind == "eof":
+        parser.fail("the slot has no end", 'close it with %}; write {% "{%" %} for the text {%')
+    if parser.kind == "operator" and parser.token in _POWER:
+        _refuse_missing_space(parser, parser.token)
+    if (parser.kind == "number" and parser.token[0] == "-") or parser.text[parser.previous_end - 1] == "-":
+        _refuse_missing_space(parser, "-")
+    if parser.kind == "end":
+        parser.fail("%} outside a template")
+    if parser.kind == "word" and parser.token == "else":
+        parser.fail("else without if")
+    if parser.kind in ("path", "call", "number", "string", "word"):
+        parser.fail(f"an operator is missing before {parser.token[:40]!r}")
+    if parser.kind == "bad" and parser.token == ".":
+        _refuse_step(parser)
+    if parser.token in "\"'":
+        parser.fail("the quoted text has no end")
+    parser.fail(f"unexpected {parser.token!r}", _FOREIGN.get(parser.token, ""))

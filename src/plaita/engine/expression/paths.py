@@ -20,6 +20,8 @@ ROOTS: Final = (
 )  # fmt: skip
 """Roots that exist everywhere."""
 
+_ROOTS: Final = frozenset(ROOTS)
+
 
 def walk(value: Json, steps: tuple[Step, ...]) -> Json:
     """Follow steps; what is missing, out of range or of another type is null."""
@@ -36,7 +38,7 @@ def walk(value: Json, steps: tuple[Step, ...]) -> Json:
 
 def compile_path(path: Path, notes: Notes) -> Built:
     """The closure of a path, with findings for unknown roots, reserved names and suspicious spellings."""
-    if not check_steps(path.steps, path.at, notes) or not _check_root(path, notes):
+    if not check_steps(path.steps, path.at, notes) or not (path.root in _ROOTS or _check_root(path, notes)):
         return broken("$" + path.root)
     root, steps = path.root, path.steps
     if root == "PARENT":
@@ -65,7 +67,7 @@ def check_steps(steps: tuple[Step, ...], at: int, notes: Notes) -> bool:
 
 def _check_root(path: Path, notes: Notes) -> bool:
     root, names = path.root, notes.names
-    if root in ROOTS or root in names.extra_roots:
+    if root in names.extra_roots:
         return True
     if root == "F":
         name = path.steps[0].key if path.steps else "name"

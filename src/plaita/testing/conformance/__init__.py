@@ -1,1 +1,18 @@
-"""testing/conformance"""
+"""What every backend must do, as test classes to subclass: each needs the fixtures ``backend`` and ``clock``.
+
+``QuotaContract`` also needs ``capped``, a backend on the same clock with a cap of one running run.
+"""
+
+from plaita.testing.conformance.cells import RunCells, WaitCells
+from plaita.testing.conformance.children import ChildContract
+from plaita.testing.conformance.desk import FlowContract, TaskContract
+from plaita.testing.conformance.events import EventContract
+from plaita.testing.conformance.queries import ProcessContract, QueryContract
+from plaita.testing.conformance.quota import QuotaContract
+from plaita.testing.conformance.runs import ClaimContract, LeaseContract, LifeContract, SettleContract
+from plaita.testing.conformance.stage import HandClock
+
+__all__ = [
+    "ChildContract", "ClaimContract", "EventContract", "FlowContract", "HandClock", "LeaseContract", "LifeContract",
+    "ProcessContract", "QueryContract", "QuotaContract", "RunCells", "SettleContract", "TaskContract", "WaitCells",
+]  # fmt: skip

@@ -1,0 +1,98 @@
+"""The composition root: the only place that knows which store and which settings."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from plaita.backends.memory import MemoryBackend
+from plaita.backends.sqlite import SqliteBackend
+from plaita.base.errors import NotSupported, Unavailable
+from plaita.core.imports import import_nodes
+from plaita.ports.backend import Backend
+from plaita.ports.values import RunId
+from plaita.server.worker.worker import WorkerOptions
+from plaita.settings import Settings, load_settings
+
+HOME = ".plaita"
+SQLITE = "sqlite:///"
+
+
+def read_settings(store: str | None = None) -> Settings:
+    """Settings of this process: environment and ``.plaita/settings.toml``; ``store`` overrides the store."""
+    environ = dict(os.environ)
+    if store:
+        environ["PLAITA_STORE"] = store
+    home = find_home(Path.cwd())
+    return load_settings(environ, None if home is None else home / "settings.toml")
+
+
+def find_home(start: Path) -> Path | None:
+    """The nearest ``.plaita`` directory from ``start`` upwards, as git looks for its own."""
+    return next((d / HOME for d in (start, *start.parents) if (d / HOME).is_dir()), None)
+
+
+def store_path(url: str) -> Path:
+    """The file a SQLite URL names; a relative path inside ``.plaita/`` is looked for upwards."""
+    path = Path(url.removeprefix(SQLITE))
+    if path.is_absolute() or path.parts[0] != HOME:
+        return path
+    home = find_home(Path.cwd())
+    return path if home is None else home.joinpath(*path.parts[1:])
+
+
+def open_store(settings: Settings, *, create: bool = True) -> Backend:
+    """The store of the settings. ``create`` false: a store that does not exist is ``Unavailable``.
+
+    Raises ``Unavailable`` (cannot be opened) or ``NotSupported`` (no such kind of store here).
+    """
+    if sys.platform == "win32":
+        raise NotSupported("plaita runs on Linux and macOS, not on Windows", "use WSL 2")
+    url = settings.store.url
+    if url == "memory:":
+        return MemoryBackend(lease_ms=settings.worker.lease_ttl_ms)
+    if not url.startswith(SQLITE):
+        raise NotSupported(f"the store {url} needs a backend that is not part of this release", f"use {SQLITE}PATH")
+    path = store_path(url)
+    if not path.exists():
+        if not create:
+            raise Unavailable(f"there is no store at {path}", "plaita run FLOW creates one")
+        _make_home(path)
+    return SqliteBackend(path, lease_ms=settings.worker.lease_ttl_ms, synchronous=settings.store.sqlite_synchronous)
+
+
+def _make_home(path: Path) -> None:
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as e:
+        raise Unavailable(f"the store {path} cannot be created: {e.strerror}", "check the directory") from None
+
+
+def store_opener(settings: Settings) -> Callable[[], Backend] | None:
+    """How another thread opens the same store; ``None`` when only one loop may use it."""
+    return None if settings.store.url == "memory:" else lambda: open_store(settings, create=False)
+
+
+def worker_options(
+    settings: Settings, *, only: RunId | None = None, queues: tuple[str, ...] = ("default",), concurrency: int | None = None
+) -> WorkerOptions:
+    """Worker options from the settings."""
+    return WorkerOptions(
+        concurrency=concurrency or settings.worker.concurrency,
+        pool_size=settings.worker.pool_size,
+        queues=queues,
+        only=only,
+        imports=settings.imports,
+        renew_ms=settings.worker.renew_ms,
+        drain_ms=settings.worker.drain_timeout_ms,
+        timezone=settings.engine.timezone,
+        active_ms_max=settings.engine.execution_deadline_ms,
+    )
+
+
+def import_all(settings: Settings) -> None:
+    """Import the modules with custom nodes that the settings name."""
+    for name in settings.imports:
+        import_nodes(name)

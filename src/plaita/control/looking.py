@@ -1,0 +1,58 @@
+"""Reading executions, tasks and histories in their public shapes."""
+
+from __future__ import annotations
+
+from plaita.base.errors import NotFound
+from plaita.base.json import decode
+from plaita.control.shapes import Shape, execution_shape, iso, task_shape
+from plaita.ports.backend import Backend
+from plaita.ports.queries import RunView
+from plaita.ports.tasks import Task
+from plaita.ports.values import RunId
+
+
+async def run_of(store: Backend, execution_id: str) -> RunView:
+    """One execution. Raises ``NotFound`` naming the store."""
+    view = await store.run(RunId(execution_id))
+    if view is None:
+        raise NotFound(f"there is no execution {execution_id!r} in {store.name}", "plaita ps lists executions")
+    return view
+
+
+async def inspect(store: Backend, execution_id: str) -> Shape:
+    """An execution with its open waits."""
+    view = await run_of(store, execution_id)
+    return execution_shape(view, await store.waits(view.run_id))
+
+
+async def list_executions(
+    store: Backend, *, status: str = "", flow_id: str = "", business_key: str = "", limit: int = 50, cursor: str = ""
+) -> Shape:
+    """Executions, newest first: ``{"items": […], "next": cursor or null}``."""
+    views, following = await store.runs(
+        status=status, flow_id=flow_id, business_key=business_key, limit=limit, cursor=cursor
+    )
+    items = [execution_shape(v, await store.waits(v.run_id) if v.status == "suspended" else []) for v in views]
+    return {"items": items, "next": following or None}
+
+
+async def history(store: Backend, execution_id: str, *, after: int = 0, limit: int = 1000) -> Shape:
+    """What happened, oldest first."""
+    view = await run_of(store, execution_id)
+    entries = await store.history(view.run_id, after=after, limit=limit)
+    items = [{"seq": e.seq, "at": iso(e.at_ms), **decode(e.data)} for e in entries]
+    return {"items": items, "next": items[-1]["seq"] if len(items) == limit else None}
+
+
+async def task_of(store: Backend, task_id: str) -> Task:
+    """One task. Raises ``NotFound`` naming the store."""
+    task = await store.task(task_id)
+    if task is None:
+        raise NotFound(f"there is no task {task_id!r} in {store.name}", "plaita inbox lists tasks")
+    return task
+
+
+async def inbox(store: Backend, *, actor: str = "", limit: int = 100, cursor: str = "") -> Shape:
+    """Open tasks, oldest first."""
+    tasks, following = await store.inbox(actor=actor, limit=limit, cursor=cursor)
+    return {"items": [task_shape(t) for t in tasks], "next": following or None}

@@ -1,0 +1,91 @@
+"""The stable JSON shapes of executions and tasks."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+from plaita.base.json import Json, decode
+from plaita.ports.queries import RunView, WaitView
+from plaita.ports.tasks import Task
+
+Shape = dict[str, Json]
+
+
+def iso(ms: int | None) -> str | None:
+    """Milliseconds since 1970 as ISO 8601 in UTC."""
+    if ms is None:
+        return None
+    return datetime.fromtimestamp(ms / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def execution_shape(run: RunView, waits: list[WaitView]) -> Shape:
+    """An execution: ``execution_id flow_id flow_version status output error waits start_time end_time``."""
+    shape: Shape = {
+        "execution_id": run.run_id,
+        "flow_id": run.flow_id,
+        "flow_version": run.flow_version or None,
+        "status": run.status,
+        "output": None if run.output is None else decode(run.output),
+        "error": None if run.error is None else decode(run.error),
+        "waits": [wait_shape(wait) for wait in waits],
+        "start_time": iso(run.submitted_ms),
+        "end_time": iso(run.ended_ms),
+    }
+    extra: dict[str, Any] = {
+        "business_key": run.business_key or None,
+        "tags": list(run.tags) or None,
+        "retry_at": iso(run.retry_ms),
+        "not_before": iso(run.not_before_ms),
+        "blocked_reason": run.blocked_reason or None,
+        "parent_id": run.parent,
+    }
+    return shape | {key: value for key, value in extra.items() if value is not None}
+
+
+def wait_shape(wait: WaitView) -> Shape:
+    """A wait: ``wait_id kind node since deadline`` and what it waits for."""
+    shape: Shape = {
+        "wait_id": wait.wait_id,
+        "kind": wait_kind(wait),
+        "node": wait.address,
+        "since": iso(wait.since_ms),
+        "deadline": iso(wait.deadline_ms),
+    }
+    if wait.task_id is not None:
+        shape["task_id"] = wait.task_id
+    if wait.kind == "event":
+        shape["event_type"] = wait.event_type
+        if wait.key is not None:
+            shape["key"] = wait.key
+    return shape
+
+
+def wait_kind(wait: WaitView) -> str:
+    """What people call it: approval, event, delay, child or callback."""
+    if wait.task_id is not None:
+        return "approval"
+    if wait.kind == "hand":
+        return "delay" if wait.event_type == "delay_trigger" else "callback"
+    return wait.kind
+
+
+def task_shape(task: Task) -> Shape:
+    """A human task."""
+    return {
+        "task_id": task.task_id,
+        "execution_id": task.run_id,
+        "flow_id": task.flow_id,
+        "node": task.node_id,
+        "title": task.spec.title,
+        "content": task.spec.content,
+        "form": list(task.spec.form),
+        "approvers": list(task.spec.approvers),
+        "strategy": task.spec.strategy,
+        "votes": [
+            {"by": v.actor, "approved": v.approved, "comment": v.comment, "form": v.form, "at": iso(v.at_ms)}
+            for v in task.votes
+        ],
+        "deadline": iso(task.deadline_ms),
+        "status": task.status,
+    }

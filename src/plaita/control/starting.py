@@ -1,0 +1,119 @@
+"""Publishing definitions and starting executions."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field
+
+from plaita.base.clock import new_id
+from plaita.base.errors import Conflict, FlowLoadError, InputError, NotFound
+from plaita.base.json import Json, admit, encode
+from plaita.base.spelling import suggest
+from plaita.core.closure import close_over, open_closure
+from plaita.core.flow import Flow
+from plaita.core.imports import import_nodes
+from plaita.engine.types import conform
+from plaita.ports.backend import Backend
+from plaita.ports.flows import FlowVersion
+from plaita.ports.runs import Submission, SubmitConflict, Submitted, Tombstoned
+from plaita.ports.values import RunId
+
+
+@dataclass(frozen=True, slots=True)
+class StartOptions:
+    """How to start: ``execution_id`` makes the start idempotent, times are ms since 1970."""
+
+    execution_id: str = ""
+    business_key: str = ""
+    tags: tuple[str, ...] = ()
+    not_before_ms: int | None = None
+    priority: int = 0
+    queue: str = "default"
+    tenant: str = "default"
+    imports: tuple[str, ...] = field(default=())
+
+
+def name_of(flow: Flow, fallback: str) -> str:
+    """What a flow is called: its id, or the name of its file."""
+    return flow.flow_id or fallback
+
+
+async def publish(store: Backend, flow: Flow, fallback: str = "") -> FlowVersion:
+    """Store a definition as the latest version of its id. Raises ``InputError`` when the flow has no id."""
+    flow_id = name_of(flow, fallback)
+    if not flow_id:
+        raise InputError("$.flow_id", "a published flow needs an id")
+    closure, document = close_over(flow)
+    await store.put_closure(closure, document)
+    return await store.publish_flow(flow_id, flow.version or closure[:8], closure)
+
+
+async def start_flow(store: Backend, flow: Flow, value: Json, options: StartOptions, fallback: str = "flow") -> Submitted:
+    """Start a definition as it is, without publishing it.
+
+    Raises ``InputError`` when the input violates the flow's type, ``Conflict`` when the id is taken by another start.
+    """
+    value = check_input(flow, value)
+    closure, document = close_over(flow)
+    await store.put_closure(closure, document)
+    return await _submit(store, name_of(flow, fallback), str(flow.version or ""), closure, value, options)
+
+
+async def start_published(store: Backend, flow_id: str, value: Json, options: StartOptions, version: str = "") -> Submitted:
+    """Start a published flow. Raises ``NotFound`` for an unknown flow or version."""
+    found = await store.flow(flow_id, version)
+    if found is None:
+        known = [f.flow_id for f in await store.flows()]
+        what = f"flow {flow_id!r}" + (f" version {version!r}" if version else "")
+        hint = suggest(flow_id, known) or "plaita publish FLOW publishes a file"
+        raise NotFound(f"{what} is not published in {store.name}", hint)
+    document = await store.closure(found.closure)
+    if document is None:
+        raise NotFound(f"the definition of flow {flow_id!r} is missing in {store.name}", "publish it again")
+    for name in options.imports:
+        import_nodes(name)
+    try:
+        value = check_input(open_closure(document), value)
+    except FlowLoadError:
+        # A definition this process cannot load is checked by the worker that can.
+        value = admit(value)
+    return await _submit(store, found.flow_id, found.version, found.closure, value, options)
+
+
+def check_input(flow: Flow, value: Json) -> Json:
+    """The input with defaults applied. Raises ``InputError`` with the path."""
+    declared = flow.declared_input()
+    value = admit(value)
+    return value if declared is None else conform(declared, value, "$")
+
+
+async def _submit(
+    store: Backend, flow_id: str, version: str, closure: str, value: Json, options: StartOptions
+) -> Submitted:
+    data = encode(value)
+    digest = hashlib.sha256(closure.encode() + data).hexdigest()
+    start = Submission(
+        RunId(options.execution_id or new_id()),
+        digest,
+        data,
+        flow_id,
+        closure,
+        version,
+        "",
+        options.tenant,
+        options.business_key,
+        options.tags,
+        options.not_before_ms,
+        options.priority,
+        options.queue,
+        None,
+        options.imports,
+    )
+    answer = await store.submit(start)
+    match answer:
+        case Submitted():
+            return answer
+        case SubmitConflict(run_id):
+            raise Conflict(f"execution {run_id!r} exists with another flow or input", "choose another id")
+        case Tombstoned(run_id):
+            raise Conflict(f"execution {run_id!r} existed and was deleted; its id stays taken", "choose another id")

@@ -1,0 +1,60 @@
+"""Importing modules and files with custom nodes."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import importlib.util
+import sys
+from pathlib import Path
+from types import ModuleType
+
+from plaita.base.errors import NotFound
+from plaita.node.basic import Node
+from plaita.node.registry import NodeRegistry, get_default_registry
+
+_imported: dict[str, ModuleType] = {}
+
+
+def import_nodes(name: str, registry: NodeRegistry | None = None) -> list[str]:
+    """Import a module (``package.module``) or a file (``nodes.py``) once and register the node classes it defines.
+
+    Answers the node types. Raises ``NotFound`` when there is no such module or its import fails.
+    """
+    module = _imported.get(name)
+    if module is None:
+        module = _imported[name] = _load(name)
+    registry = registry or get_default_registry()
+    types = []
+    for value in vars(module).values():
+        own = isinstance(value, type) and issubclass(value, Node) and value.__module__ == module.__name__
+        if own and value.node_type:
+            registry.register(value)
+            types.append(value.node_type)
+    return types
+
+
+def _load(name: str) -> ModuleType:
+    try:
+        return _load_file(Path(name)) if name.endswith(".py") else importlib.import_module(name)
+    except Exception as e:  # foreign code runs at import: whatever it raises, the import failed
+        hint = "check the path" if isinstance(e, OSError | ModuleNotFoundError) else "the module itself fails"
+        raise NotFound(f"{name} cannot be imported: {type(e).__name__}: {e}", hint) from e
+
+
+def _load_file(path: Path) -> ModuleType:
+    if not path.is_file():
+        raise FileNotFoundError(f"no such file: {path}")
+    full = path.resolve()
+    name = f"plaita_import_{hashlib.sha256(str(full).encode()).hexdigest()[:12]}_{path.stem}"
+    spec = importlib.util.spec_from_file_location(name, full)
+    if spec is None or spec.loader is None:
+        raise ImportError(f"{path} is no Python file")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[name]
+        raise
+    return module

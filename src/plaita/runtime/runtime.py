@@ -1,0 +1,282 @@
+"""``Runtime``: the verbs of the command line as Python, sync and async."""
+
+from __future__ import annotations
+
+import asyncio
+import getpass
+import threading
+from collections.abc import Coroutine, Mapping
+from pathlib import Path
+from typing import Any, Self, TypeVar
+
+from plaita import app
+from plaita.base.clock import SystemClock
+from plaita.base.errors import WaitNotPossible
+from plaita.base.json import Json
+from plaita.control import acting, looking, starting
+from plaita.control.shapes import Shape
+from plaita.core.errors import exception_of
+from plaita.core.flow import Flow
+from plaita.engine.failure import failure_from_json
+from plaita.ports.backend import Backend
+from plaita.ports.values import RunId
+from plaita.runtime.driving import Drive, drive, drive_unless_taken, due_executions
+from plaita.settings import Settings
+
+T = TypeVar("T")
+
+
+class Runtime:
+    """A store, and this process as a driver of it.
+
+        with Runtime.open() as rt:
+            run = rt.start("order.yaml", {"amount": 120})
+            run.wait()
+
+    Synchronous methods may be called from any thread; each has an ``a…`` twin that is awaited in the runtime's loop
+    when opened with ``async with Runtime.aopen()``.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._store: Backend | None = None
+
+    @classmethod
+    def open(cls, store: str | None = None, settings: Settings | None = None) -> Self:
+        """Open the store of the settings, or the one named; it is created when it does not exist."""
+        runtime = cls(settings or app.read_settings(store))
+        loop = asyncio.new_event_loop()
+        threading.Thread(target=loop.run_forever, name="plaita-runtime", daemon=True).start()
+        runtime._loop = loop
+        try:
+            runtime._sync(runtime._open())
+        except BaseException:
+            loop.call_soon_threadsafe(loop.stop)
+            raise
+        return runtime
+
+    @classmethod
+    async def aopen(cls, store: str | None = None, settings: Settings | None = None) -> Self:
+        """Open in the running loop."""
+        runtime = cls(settings or app.read_settings(store))
+        await runtime._open()
+        return runtime
+
+    async def _open(self) -> None:
+        app.import_all(self.settings)
+        self._store = app.open_store(self.settings)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
+
+    @property
+    def store(self) -> Backend:
+        """The open store."""
+        if self._store is None:
+            raise RuntimeError("the runtime is closed")
+        return self._store
+
+    def _sync(self, work: Coroutine[Any, Any, T]) -> T:
+        if self._loop is None:
+            work.close()
+            raise RuntimeError("opened with aopen: await the a… methods")
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+
+    def close(self) -> None:
+        """Give the store back."""
+        if self._store is not None and self._loop is not None:
+            self._sync(self.aclose())
+            self._loop.call_soon_threadsafe(self._loop.stop)
+
+    async def aclose(self) -> None:
+        """``close`` in the running loop."""
+        if self._store is not None:
+            store, self._store = self._store, None
+            await store.close()
+
+    def publish(self, flow: str | Path | Flow) -> Shape:
+        """Publish a definition: ``{"flow_id", "version", "closure"}``."""
+        return self._sync(self.apublish(flow))
+
+    async def apublish(self, flow: str | Path | Flow) -> Shape:
+        """``publish`` in the running loop."""
+        loaded, fallback = as_flow(flow)
+        found = await starting.publish(self.store, loaded, fallback)
+        return {"flow_id": found.flow_id, "version": found.version, "closure": found.closure}
+
+    def start(self, flow: str | Path | Flow, value: Mapping[str, Json] | None = None, **options: Any) -> Execution:
+        """Start a published flow by id, or a file or ``Flow`` as it is; ``options`` are those of ``StartOptions``."""
+        return self._sync(self.astart(flow, value, **options))
+
+    async def astart(self, flow: str | Path | Flow, value: Mapping[str, Json] | None = None, **options: Any) -> Execution:
+        """``start`` in the running loop."""
+        chosen = starting.StartOptions(**options)
+        given = dict(value or {})
+        if isinstance(flow, str) and not flow.endswith((".json", ".yaml", ".yml", ".py")):
+            answer = await starting.start_published(self.store, flow, given, chosen)
+        else:
+            loaded, fallback = as_flow(flow)
+            answer = await starting.start_flow(self.store, loaded, given, chosen, fallback)
+        return Execution(self, answer.run_id)
+
+    def execution(self, execution_id: str) -> Execution:
+        """A handle of an execution; nothing is read."""
+        return Execution(self, RunId(execution_id))
+
+    def executions(self, **filters: Any) -> list[Shape]:
+        """Executions, newest first; filters: ``status flow_id business_key limit``."""
+        items: list[Shape] = self._sync(looking.list_executions(self.store, **filters))["items"]
+        return items
+
+    def inbox(self, by: str = "") -> list[HumanTask]:
+        """Open tasks, oldest first, of one approver or of all."""
+        return self._sync(self.ainbox(by))
+
+    async def ainbox(self, by: str = "") -> list[HumanTask]:
+        """``inbox`` in the running loop."""
+        shapes = (await looking.inbox(self.store, actor=by))["items"]
+        return [HumanTask(self, shape) for shape in shapes]
+
+    def publish_event(self, event_type: str, data: Json = None, *, key: str | None = None, event_id: str = "") -> Shape:
+        """Publish an event and drive what it woke: ``{"event_id", "matched", "woken"}``."""
+        return self._sync(self.apublish_event(event_type, data, key=key, event_id=event_id))
+
+    async def apublish_event(
+        self, event_type: str, data: Json = None, *, key: str | None = None, event_id: str = ""
+    ) -> Shape:
+        """``publish_event`` in the running loop."""
+        answer = await acting.publish_event(self.store, event_type, data, key, event_id)
+        for execution_id in await due_executions(self.store):
+            await drive_unless_taken(self.store, execution_id, Drive(self.settings))
+        return {"event_id": answer.event_id, "matched": answer.matched, "woken": answer.woken}
+
+
+class Execution:
+    """A handle of one execution."""
+
+    def __init__(self, runtime: Runtime, execution_id: RunId) -> None:
+        self._runtime, self.id = runtime, execution_id
+
+    def __repr__(self) -> str:
+        return f"Execution({self.id!r})"
+
+    def wait(self, timeout: float | None = None) -> Shape:
+        """Drive until it waits or ends, at most ``timeout`` seconds; its shape."""
+        return self._runtime._sync(self.await_(timeout))
+
+    async def await_(self, timeout: float | None = None) -> Shape:
+        """``wait`` in the running loop."""
+        limit = None if timeout is None else int(timeout * 1000)
+        await drive(self._runtime.store, self.id, Drive(self._runtime.settings), timeout_ms=limit)
+        return await looking.inspect(self._runtime.store, self.id)
+
+    def inspect(self) -> Shape:
+        """Its shape now."""
+        return self._runtime._sync(looking.inspect(self._runtime.store, self.id))
+
+    def history(self) -> list[Shape]:
+        """What happened, oldest first."""
+        items: list[Shape] = self._runtime._sync(looking.history(self._runtime.store, self.id))["items"]
+        return items
+
+    def result(self) -> Json:
+        """The output; raises the documented exception of a failed or cancelled execution, ``WaitNotPossible`` while it
+        goes on."""
+        shape = self.inspect()
+        match shape["status"]:
+            case "completed":
+                return shape["output"]
+            case "error":
+                raise exception_of(failure_from_json(shape["error"]))
+            case "cancelled":
+                from plaita.base.errors import FlowCancelledException
+
+                raise FlowCancelledException(message=f"execution {self.id} was cancelled", kind="cancelled")
+            case status:
+                raise WaitNotPossible(f"execution {self.id} is {status}: there is no result yet", "wait() drives it")
+
+    def resume(self, data: Json = None, wait: str = "") -> Shape:
+        """Answer an open wait (by id or node; not needed when there is one) and drive on."""
+        return self._runtime._sync(self.aresume(data, wait))
+
+    async def aresume(self, data: Json = None, wait: str = "") -> Shape:
+        """``resume`` in the running loop."""
+        store = self._runtime.store
+        await acting.resume(store, self.id, wait, data, whoami())
+        await drive_unless_taken(store, self.id, Drive(self._runtime.settings))
+        return await looking.inspect(store, self.id)
+
+    def cancel(self) -> str:
+        """End it; ``cancelled``, ``requested`` or ``already STATUS``."""
+        return self._runtime._sync(acting.cancel(self._runtime.store, self.id, whoami()))
+
+    def retry(self) -> Shape:
+        """Open a failed execution again at the failed node and drive it."""
+        return self._runtime._sync(self.aretry())
+
+    async def aretry(self) -> Shape:
+        """``retry`` in the running loop."""
+        await acting.retry(self._runtime.store, self.id)
+        await drive_unless_taken(self._runtime.store, self.id, Drive(self._runtime.settings))
+        return await looking.inspect(self._runtime.store, self.id)
+
+    def delete(self) -> None:
+        """Remove it once it has ended."""
+        self._runtime._sync(acting.delete(self._runtime.store, self.id))
+
+
+class HumanTask:
+    """A task as read; ``shape`` is its public form."""
+
+    def __init__(self, runtime: Runtime, shape: Shape) -> None:
+        self._runtime, self.shape = runtime, shape
+        self.id: str = shape["task_id"]
+        self.title: str = shape["title"]
+
+    def approve(self, by: str = "", comment: str = "", form: Json = None) -> str:
+        """Vote yes; ``recorded`` while votes are missing, else the outcome. Drives the execution on."""
+        return self._runtime._sync(self.avote(True, by, comment, form))
+
+    def reject(self, by: str = "", comment: str = "", form: Json = None) -> str:
+        """Vote no."""
+        return self._runtime._sync(self.avote(False, by, comment, form))
+
+    async def avote(self, approved: bool, by: str = "", comment: str = "", form: Json = None) -> str:
+        """Vote in the running loop."""
+        from plaita.ports.tasks import Decided
+
+        store = self._runtime.store
+        verdict = acting.Verdict(by or whoami(), approved, comment, form)
+        task, answer = await acting.decide(store, self.id, verdict, SystemClock())
+        if not isinstance(answer, Decided):
+            return "recorded"
+        await drive_unless_taken(store, task.run_id, Drive(self._runtime.settings))
+        return answer.outcome
+
+
+def as_flow(flow: str | Path | Flow) -> tuple[Flow, str]:
+    """A flow and what it is called when it has no id of its own."""
+    if isinstance(flow, Flow):
+        return flow, "flow"
+    path = Path(flow)
+    return Flow.from_file(path), path.stem
+
+
+def whoami() -> str:
+    """The OS user, as whom decisions are recorded."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return "unknown"
+
+

@@ -1,0 +1,300 @@
+"""One attempt: a run from its claim to the settle that gives it back or ends it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from plaita.base.clock import Clock, roll
+from plaita.base.errors import InputError, Unavailable
+from plaita.base.json import decode
+from plaita.core.calls import NodeExecution, aperform, is_async, perform
+from plaita.engine.delta import UnreadableState, restore
+from plaita.engine.effects import Call, Cancel, Effects, Event, Offer, Raised, Returned, Wake
+from plaita.engine.failure import FLOW_CODE, Failure
+from plaita.engine.machine import Conditions, Run, advance, next_due, open_calls, start
+from plaita.engine.program import Program
+from plaita.ports.backend import Backend
+from plaita.ports.runs import (
+    Block,
+    Claim,
+    Dup,
+    End,
+    Lost,
+    Mismatch,
+    Renewed,
+    Settled,
+    SettleAnswer,
+    Stale,
+    Step,
+    WaitConflict,
+)
+from plaita.ports.values import Mail, RunId, Token
+from plaita.server.worker.compose import Commit, compose, error_bytes
+from plaita.server.worker.detached import spawns_of
+from plaita.server.worker.lease import LocalLease
+from plaita.server.worker.pool import Pool
+from plaita.server.worker.timeline import Observer, Timeline
+from plaita.telemetry import events as told
+from plaita.telemetry.sink import Telemetry
+
+RESEND_MS = (20, 1_000)
+"""First and longest pause before the same settle is sent again."""
+
+
+@dataclass(slots=True)
+class Deps:
+    """What every attempt of a worker shares. ``draining`` is set once."""
+
+    store: Backend
+    pool: Pool
+    clock: Clock
+    telemetry: Telemetry
+    env: Mapping[str, str]
+    holder: str
+    timezone: str | None = None
+    active_ms_max: int = 1_800_000
+    observer: Observer | None = None
+    draining: asyncio.Event = field(default_factory=asyncio.Event)
+
+
+class Attempt:
+    """Owns the machine of one claimed run. Lives on the worker's loop."""
+
+    def __init__(self, deps: Deps, claim: Claim, program: Program, sent: float) -> None:
+        self.deps, self.header, self.token, self.program = deps, claim.header, claim.token, program
+        self.seq = claim.header.seq
+        self.lease = LocalLease(sent + claim.lease_ms)
+        self._store_now, self._anchor = claim.now_ms, deps.clock.elapsed_ms()
+        self._unread: dict[int, Mail] = {m.number: m for m in claim.mailbox}
+        self._cancel, self._lost = claim.cancel, False
+        self._ack = 0
+        self._returned: list[Returned | Raised] = []
+        self._carried = 0
+        self._tasks: dict[str, tuple[asyncio.Task[None], NodeExecution]] = {}
+        self._allowed: list[Call] = []
+        self._stir = asyncio.Event()
+        self._timeline = Timeline(claim.header.run_id, deps.observer)
+
+    @property
+    def lease_of(self) -> tuple[RunId, Token]:
+        return self.header.run_id, self.token
+
+    @property
+    def is_idle(self) -> bool:
+        """Only calls are under way: nothing moves until one comes back or mail arrives."""
+        return bool(self._tasks) and not self._stir.is_set()
+
+    def renewed(self, answer: Renewed | Lost, sent: float) -> None:
+        """A renewal was answered."""
+        if isinstance(answer, Lost):
+            self._lost = True
+        else:
+            self._hear(answer.now_ms, answer.cancel, answer.mailbox)
+            self.lease.until = max(self.lease.until, sent + answer.lease_ms)
+        self._stir.set()
+
+    async def run(self) -> None:
+        """Move the run until it is given back. Everything unsaved is dropped when the claim is lost."""
+        try:
+            machine = await self._restore()
+            if machine is not None:
+                await self._move(machine)
+        finally:
+            for task, view in self._tasks.values():
+                view.close()
+                task.cancel()
+
+    async def _restore(self) -> Run | None:
+        """The machine of the last commit. An input that violates its type ends the run, unreadable state blocks it."""
+        conditions = Conditions(
+            self.header.run_id,
+            self.deps.env,
+            self.deps.timezone,
+            redrive=True,
+            active_ms_max=self.deps.active_ms_max,
+            trace=self._timeline.trace,
+        )
+        stored = await self.deps.store.frames(self.header.run_id)
+        value = decode(self.header.input)
+        now = self._now()
+        try:
+            if not stored:
+                base = max(self.header.submitted_ms, self.header.not_before_ms or 0)
+                return start(self.program, conditions, value, now_ms=now, base_ms=base, dice=roll())
+            machine = restore(self.program, conditions, value, stored, now_ms=now)
+        except InputError as e:
+            failure = Failure("input_error", FLOW_CODE, f"input {e}", "flow_error")
+            await self._write(self._closing(End("error", error=error_bytes(failure))))
+            return None
+        except UnreadableState as e:
+            self.deps.telemetry.emit(told.RUN_BLOCKED, run_id=self.header.run_id, reason=str(e))
+            await self._write(self._closing(Block(str(e))))
+            return None
+        known = self._tasks.keys() | {r.id for r in self._returned}
+        self._allowed = [call for call in open_calls(machine) if call.id not in known]
+        return machine
+
+    async def _move(self, machine: Run) -> None:
+        """Calls begun, events in, a settle out; until the run is not ours any more."""
+        due = True
+        while not self._lost:
+            self._begin_allowed()
+            if not (due or self._has_news() or self._must_hand_back()):
+                due = await self._wait(machine)
+                continue
+            events = self._take_news()
+            effects = advance(machine, events, now_ms=self._now(), dice=roll())
+            self._timeline.advanced(machine, effects)
+            progress = bool(events) or effects.fired or self.seq == 0
+            answer = await self._write(compose(machine, effects, self._commit(effects, progress=progress)))
+            if isinstance(answer, WaitConflict):
+                self.deps.telemetry.emit(told.SETTLE_REFUSED, run_id=self.header.run_id, answer="conflict")
+                again = await self._reload()
+                if again is None:
+                    return
+                machine, due = again, True
+                continue
+            if not isinstance(answer, Settled | Dup) or not answer.held:
+                return
+            self._accepted(effects, answer)
+            due = effects.more
+
+    def _has_news(self) -> bool:
+        return bool(self._unread or self._returned or self._cancel)
+
+    def _must_hand_back(self) -> bool:
+        return self.deps.draining.is_set() and not self._tasks
+
+    def _take_news(self) -> list[Event]:
+        """What came in, in the order the machine takes it: mailbox by number, then results; a cancel stands alone."""
+        if self._cancel:
+            return [Cancel()]
+        news: list[Event] = []
+        for number in sorted(self._unread):
+            mail = self._unread.pop(number)
+            self._ack = max(self._ack, number)
+            data = decode(mail.data)
+            news.append(Wake(mail.wait_id, data) if mail.kind == "wake" else Offer(mail.wait_id, mail.event, data))
+        self._carried = len(self._returned)
+        return [*news, *self._returned]
+
+    def _commit(self, effects: Effects, *, progress: bool) -> Commit:
+        return Commit(
+            self.header,
+            self.token,
+            self.seq + 1,
+            self._ack,
+            progress,
+            self.deps.draining.is_set(),
+            self._timeline.take(),
+            spawns_of(self.header, effects.detached),
+        )
+
+    def _accepted(self, effects: Effects, answer: Settled | Dup) -> None:
+        self.seq = answer.seq
+        del self._returned[: self._carried]
+        self._carried = 0
+        self._hear(answer.now_ms, answer.cancel, answer.mailbox)
+        for call_id in effects.drops:
+            self._drop(call_id)
+        self._allowed += effects.calls.values()
+
+    def _hear(self, now_ms: int, cancel: bool, mailbox: tuple[Mail, ...]) -> None:
+        self._store_now, self._anchor = max(now_ms, self._now()), self.deps.clock.elapsed_ms()
+        self._cancel = self._cancel or cancel
+        for mail in mailbox:
+            if mail.number > self._ack:
+                self._unread[mail.number] = mail
+
+    def _now(self) -> int:
+        """The store's time, carried forward on the local clock."""
+        return int(self._store_now + self.deps.clock.elapsed_ms() - self._anchor)
+
+    async def _write(self, step: Step) -> SettleAnswer | None:
+        """Settle; while the outcome is unknown the same bytes are sent again. ``None``: the claim was lost meanwhile."""
+        pause_ms, most_ms = RESEND_MS
+        while True:
+            try:
+                answer = await self.deps.store.settle(step)
+            except Unavailable as e:
+                self.deps.telemetry.emit(told.STORE_UNAVAILABLE, store=self.deps.store.name, verb="settle", error=str(e))
+            else:
+                self._report(answer)
+                return answer
+            if self._lost:
+                return None
+            await asyncio.sleep(pause_ms / 1000)
+            pause_ms = min(2 * pause_ms, most_ms)
+
+    def _report(self, answer: SettleAnswer) -> None:
+        match answer:
+            case Stale():
+                self.deps.telemetry.emit(told.LEASE_LOST, run_id=self.header.run_id, holder=self.deps.holder)
+            case Mismatch():
+                self.deps.telemetry.emit(told.SETTLE_REFUSED, run_id=self.header.run_id, answer="mismatch")
+            case Dup(seq=seq):
+                self.deps.telemetry.emit(told.SETTLE_REPEATED, run_id=self.header.run_id, seq=seq)
+
+    def _closing(self, following: Block | End) -> Step:
+        history = self._timeline.take()
+        return Step(self.header.run_id, self.token, self.seq + 1, following.__class__.__name__, {}, following, history=history)
+
+    async def _reload(self) -> Run | None:
+        """After a conflict: the machine is thrown away, what was begun or has returned is kept."""
+        claim = await self.deps.store.reload(self.header.run_id, self.token)
+        if isinstance(claim, Lost):
+            return None
+        self.header, self.seq, self._ack = claim.header, claim.header.seq, 0
+        self._unread, self._carried = {}, 0
+        self._hear(claim.now_ms, claim.cancel, claim.mailbox)
+        return await self._restore()
+
+    def _begin_allowed(self) -> None:
+        """Begin calls whose start is durable: never without a valid lease, after a cancel, or while draining."""
+        if not self._allowed or self._cancel or self.deps.draining.is_set() or not self.lease.valid(self.deps.clock):
+            return
+        for call in self._allowed:
+            self._begin(call)
+        self._allowed = []
+
+    def _begin(self, call: Call) -> None:
+        view = NodeExecution(call, self.header.incarnation)
+        self._timeline.names.setdefault(call.id, call.frame.where(call.node.id))
+        self._tasks[call.id] = (asyncio.create_task(self._perform(call, view)), view)
+
+    async def _perform(self, call: Call, view: NodeExecution) -> None:
+        if is_async(call):
+            event = await aperform(call, view)
+        else:
+            event = await self.deps.pool.run(lambda: perform(call, view))
+        self._tasks.pop(call.id, None)
+        self._timeline.came_back(event)
+        self._returned.append(event)
+        self._stir.set()
+
+    def _drop(self, call_id: str) -> None:
+        entry = self._tasks.pop(call_id, None)
+        if entry is not None:
+            task, view = entry
+            view.close()
+            task.cancel()
+        self._allowed = [c for c in self._allowed if c.id != call_id]
+        self._returned = [r for r in self._returned if r.id != call_id]
+
+    async def _wait(self, machine: Run) -> bool:
+        """Until news, a renewal or a timer; true when a timer is due."""
+        due = next_due(machine)
+        seconds = None if due is None else max(0, due - self._now()) / 1000
+        try:
+            async with asyncio.timeout(seconds):
+                await self._stir.wait()
+        except TimeoutError:
+            return True
+        self._stir.clear()
+        return False
+
+    def stir(self) -> None:
+        """Look again, for example because the worker drains."""
+        self._stir.set()

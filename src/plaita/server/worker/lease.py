@@ -1,0 +1,129 @@
+"""Keeping leases: the local view of a lease, and the renewal beside the loop."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from plaita.base.clock import Clock
+from plaita.base.errors import Unavailable
+from plaita.ports.runs import Lost, Renewed, RunStore
+from plaita.ports.values import RunId, Token
+from plaita.server.worker.pool import Spawner
+from plaita.telemetry import events
+from plaita.telemetry.sink import Telemetry
+
+
+@dataclass(slots=True)
+class LocalLease:
+    """Until when calls may begin, on a clock that runs during sleep. Counts from the send of the request."""
+
+    until: float
+
+    def valid(self, clock: Clock) -> bool:
+        return clock.elapsed_ms() < self.until
+
+
+class Holding(Protocol):
+    """A run that is held: what the renewal needs of an attempt."""
+
+    @property
+    def lease_of(self) -> tuple[RunId, Token]: ...
+
+    def renewed(self, answer: Renewed | Lost, sent: float) -> None:
+        """The answer of a renewal sent at ``sent`` (elapsed ms)."""
+
+
+Opener = Callable[[], "RenewalStore"]
+
+
+class RenewalStore(RunStore, Protocol):
+    async def close(self) -> None:
+        """Give back connections."""
+
+
+async def renew_once(store: RunStore, held: Sequence[Holding], clock: Clock) -> None:
+    """Renew the leases of attempts that live on this loop."""
+    if held:
+        sent = clock.elapsed_ms()
+        for attempt, answer in zip(held, await store.renew([a.lease_of for a in held]), strict=True):
+            attempt.renewed(answer, sent)
+
+
+class Renewal:
+    """Renews all leases every ``every_ms`` from a thread with a connection of its own, so that a busy loop keeps its
+    runs. Without an opener (a store that only one loop may use) it renews from the loop."""
+
+    def __init__(
+        self, store: RunStore, opener: Opener | None, every_ms: int, clock: Clock, telemetry: Telemetry, holder: str
+    ) -> None:
+        self._store, self._opener, self._every = store, opener, every_ms / 1000
+        self._clock, self._telemetry, self._holder = clock, telemetry, holder
+        self._held: dict[RunId, Holding] = {}
+        self._lock = threading.Lock()
+        self._stop = threading.Event()
+
+    def hold(self, attempt: Holding) -> None:
+        """Renew this one from now on."""
+        with self._lock:
+            self._held[attempt.lease_of[0]] = attempt
+
+    def let_go(self, attempt: Holding) -> None:
+        """Stop renewing it."""
+        with self._lock:
+            if self._held.get(attempt.lease_of[0]) is attempt:
+                del self._held[attempt.lease_of[0]]
+
+    def start(self, spawner: Spawner, loop: asyncio.AbstractEventLoop) -> asyncio.Task[None] | None:
+        """Begin; the task to cancel at the end when there is no thread."""
+        opener = self._opener
+        if opener is None:
+            return asyncio.create_task(self._on_loop())
+        spawner.spawn("plaita-renewal", lambda: asyncio.run(self._in_thread(opener, loop)))
+        return None
+
+    def stop(self) -> None:
+        """End the thread at its next look."""
+        self._stop.set()
+
+    async def _on_loop(self) -> None:
+        while True:
+            await asyncio.sleep(self._every)
+            await self._guarded(lambda: renew_once(self._store, self._snapshot(), self._clock))
+
+    async def _in_thread(self, opener: Opener, loop: asyncio.AbstractEventLoop) -> None:
+        store: RenewalStore | None = None
+        while not self._stop.wait(self._every):
+            if store is None:
+                try:
+                    store = opener()
+                except Unavailable as e:
+                    self._telemetry.emit(events.RENEWAL_FAILED, holder=self._holder, error=str(e))
+                    continue
+            opened = store
+            await self._guarded(lambda: self._round(opened, loop))
+        if store is not None:
+            await store.close()
+
+    async def _round(self, store: RunStore, loop: asyncio.AbstractEventLoop) -> None:
+        held = self._snapshot()
+        if not held:
+            return
+        sent = self._clock.elapsed_ms()
+        answers = await store.renew([a.lease_of for a in held])
+        if not loop.is_closed():
+            for attempt, answer in zip(held, answers, strict=True):
+                loop.call_soon_threadsafe(attempt.renewed, answer, sent)
+
+    async def _guarded(self, work: Callable[[], Awaitable[None]]) -> None:
+        try:
+            await work()
+        except Unavailable as e:
+            self._telemetry.emit(events.RENEWAL_FAILED, holder=self._holder, error=str(e))
+
+    def _snapshot(self) -> list[Holding]:
+        with self._lock:
+            return list(self._held.values())

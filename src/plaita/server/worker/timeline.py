@@ -1,0 +1,87 @@
+"""What an attempt tells: history entries for the store, the same for whoever watches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from plaita.base.json import Json, encode
+from plaita.engine.effects import Effects, Event, Raised, Returned
+from plaita.engine.frames import Frame
+from plaita.engine.machine import Run
+from plaita.engine.program import CNode
+
+TRAIL_MAX = 100
+"""Pure nodes named in one entry; further ones are only counted."""
+PREVIEW_BYTES_MAX = 4096
+
+Observer = Callable[[str, dict[str, Any]], None]
+"""Told of every entry at once: execution id and entry. Must not raise."""
+
+
+class Timeline:
+    """Entries since the last settle. ``trace`` is handed to the machine."""
+
+    def __init__(self, run_id: str, observer: Observer | None) -> None:
+        self._run_id, self._observer = run_id, observer
+        self._entries: list[dict[str, Json]] = []
+        self._trail: list[str] = []
+        self._passed = 0
+        self.names: dict[str, str] = {}
+
+    def trace(self, kind: str, frame: Frame, cn: CNode, value: Json) -> None:
+        """The machine ran a pure node."""
+        if kind != "end":
+            return
+        self._passed += 1
+        if len(self._trail) < TRAIL_MAX:
+            self._trail.append(frame.where(cn.id))
+        if self._observer is not None:
+            self._observer(self._run_id, {"event": "node", "node": frame.where(cn.id), "type": cn.type})
+
+    def add(self, event: str, **fields: Json) -> None:
+        """One more entry."""
+        entry = {"event": event, **fields}
+        self._entries.append(entry)
+        if self._observer is not None:
+            self._observer(self._run_id, entry)
+
+    def came_back(self, event: Event) -> None:
+        """A call ended."""
+        match event:
+            case Returned(call_id, value):
+                self.add("node_end", node=self.names.pop(call_id, call_id), output=preview(value))
+            case Raised(call_id, failure):
+                node = self.names.pop(call_id, call_id)
+                self.add("node_error", node=node, kind=failure.kind, code=failure.code, message=failure.message[:1000])
+
+    def advanced(self, run: Run, effects: Effects) -> None:
+        """What one advance did."""
+        for node, at_ms, failure in effects.retries:
+            self.add("retry", node=node, at_ms=at_ms, message=failure.message[:1000])
+        for node in effects.limits:
+            self.add("limit", node=node)
+        for call in effects.calls.values():
+            self.names[call.id] = call.frame.where(call.node.id)
+            self.add("node_start", node=self.names[call.id], type=call.node.type, attempt=call.attempt, key=call.key)
+        for opened in effects.opened.values():
+            self.add("wait", node=opened.address, wait_id=opened.id, kind=opened.spec.kind, deadline_ms=opened.deadline_ms)
+        for closed in effects.closed:
+            if closed.why in ("timeout", "cut"):
+                self.add("wait_closed", wait_id=closed.id, why=closed.why)
+
+    def take(self) -> tuple[bytes, ...]:
+        """The entries for the next settle."""
+        entries: list[dict[str, Json]] = []
+        if self._passed:
+            entries.append({"event": "nodes", "count": self._passed, "nodes": self._trail})
+            self._trail, self._passed = [], 0
+        entries += self._entries
+        self._entries = []
+        return tuple(encode(entry) for entry in entries)
+
+
+def preview(value: Json) -> Json:
+    """A value as people see it in the history: itself while it is small."""
+    data = encode(value)
+    return value if len(data) <= PREVIEW_BYTES_MAX else data[:PREVIEW_BYTES_MAX].decode(errors="ignore") + "…"

@@ -1,0 +1,246 @@
+"""The worker: claims runs while slots are free and moves each in an attempt, until it is told to stop."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from plaita.base.clock import Clock, SystemClock, new_id
+from plaita.base.errors import Unavailable
+from plaita.core.imports import import_nodes
+from plaita.ports.backend import Backend
+from plaita.ports.processes import Process
+from plaita.ports.runs import Claim, Header
+from plaita.ports.values import RunId
+from plaita.server.worker.attempt import Attempt, Deps
+from plaita.server.worker.definitions import Definitions
+from plaita.server.worker.lease import Renewal, renew_once
+from plaita.server.worker.pool import Pool, Spawner, ThreadSpawner
+from plaita.server.worker.timeline import Observer
+from plaita.telemetry import events as told
+from plaita.telemetry.sink import LogTelemetry, Telemetry
+
+CLAIM_MAX = 32
+REAP_MS = 200
+"""How often dead processes on this machine are looked for: takeover takes this long at most."""
+RETRY_MS = 500
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerOptions:
+    """How a worker behaves. ``only`` binds it to one run and its children; ``until_idle`` ends it when that run has
+    nothing to do any more."""
+
+    concurrency: int = 100
+    pool_size: int = 32
+    queues: tuple[str, ...] = ("default",)
+    only: RunId | None = None
+    imports: tuple[str, ...] = ()
+    renew_ms: int = 3_000
+    poll_ms: int = 1_000
+    drain_ms: int = 30_000
+    timezone: str | None = None
+    active_ms_max: int = 1_800_000
+    env: Mapping[str, str] = field(default_factory=lambda: os.environ)
+
+
+class Worker:
+    """One worker on one event loop. ``renewal_opener`` opens the store once more for the renewal thread."""
+
+    def __init__(
+        self,
+        store: Backend,
+        options: WorkerOptions | None = None,
+        *,
+        renewal_opener: Callable[[], Backend] | None = None,
+        clock: Clock | None = None,
+        telemetry: Telemetry | None = None,
+        spawner: Spawner | None = None,
+        observer: Observer | None = None,
+    ) -> None:
+        self.options = options or WorkerOptions()
+        self.holder = new_id()
+        self._store = store
+        self._clock = clock or SystemClock()
+        self._telemetry = telemetry or LogTelemetry()
+        self._spawner = spawner or ThreadSpawner()
+        self._pool = Pool(self.options.pool_size, self._spawner)
+        self._renewal = Renewal(
+            store, renewal_opener, self.options.renew_ms, self._clock, self._telemetry, self.holder
+        )
+        self._definitions = Definitions(store)
+        self._deps = Deps(
+            store,
+            self._pool,
+            self._clock,
+            self._telemetry,
+            self.options.env,
+            self.holder,
+            self.options.timezone,
+            self.options.active_ms_max,
+            observer,
+        )
+        self._attempts: dict[asyncio.Task[None], Attempt] = {}
+        self._freed = asyncio.Event()
+        self._given_back = asyncio.Event()
+
+    @property
+    def running(self) -> int:
+        """Runs this worker holds."""
+        return len(self._attempts)
+
+    async def run(self, stop: asyncio.Event) -> None:
+        """Work until ``stop`` is set, then drain: attempts reach their next settle and hand their run back."""
+        for name in self.options.imports:
+            import_nodes(name)
+        process = Process(
+            self.holder,
+            os.getpid(),
+            self.options.queues,
+            self.options.only,
+            self.options.imports,
+            self._clock.now_ms(),
+        )
+        await self._store.announce(process)
+        self._telemetry.emit(
+            told.WORKER_STARTED, holder=self.holder, store=self._store.name, concurrency=self.options.concurrency
+        )
+        renewing = self._renewal.start(self._spawner, asyncio.get_running_loop())
+        try:
+            async with asyncio.TaskGroup() as group:
+                group.create_task(self._reap(stop))
+                group.create_task(self._intake(stop))
+        finally:
+            handed_back = await self._drain()
+            self._renewal.stop()
+            if renewing is not None:
+                renewing.cancel()
+            self._pool.close()
+            await self._store.withdraw(self.holder)
+            self._telemetry.emit(told.WORKER_STOPPED, holder=self.holder, handed_back=handed_back)
+
+    async def changed(self, timeout_ms: int) -> None:
+        """Return when a run was given back, or after the timeout."""
+        try:
+            async with asyncio.timeout(timeout_ms / 1000):
+                await self._given_back.wait()
+        except TimeoutError:
+            return
+        self._given_back.clear()
+
+    async def _intake(self, stop: asyncio.Event) -> None:
+        """Claim while slots are free; otherwise wait for a hint, a free slot, or the end."""
+        while not stop.is_set():
+            free = self.options.concurrency - len(self._attempts)
+            claims: list[Claim] = []
+            if free > 0:
+                claims = await self._claim(min(free, CLAIM_MAX))
+            if not claims:
+                await self._idle(stop, full=free <= 0)
+
+    async def _claim(self, n: int) -> list[Claim]:
+        sent = self._clock.elapsed_ms()
+        nonce = f"{self.holder}.{new_id()}"
+        while True:
+            try:
+                claims = await self._store.claim(
+                    nonce,
+                    n,
+                    queues=self.options.queues,
+                    lacks=frozenset(self._definitions.lacks),
+                    only=self.options.only,
+                    alone=not self._attempts,
+                )
+                break
+            except Unavailable as e:
+                self._telemetry.emit(told.STORE_UNAVAILABLE, store=self._store.name, verb="claim", error=str(e))
+                await asyncio.sleep(RETRY_MS / 1000)
+        for claim in claims:
+            await self._start(claim, sent)
+        return claims
+
+    async def _start(self, claim: Claim, sent: float) -> None:
+        header = claim.header
+        program = await self._definitions.program(header.closure, header.entry, header.imports)
+        if program is None:
+            reason = self._definitions.lacks[header.closure]
+            self._telemetry.emit(told.FLOW_UNLOADABLE, run_id=header.run_id, flow_id=header.flow_id, missing=reason)
+            await self._give_back(claim)
+            return
+        attempt = Attempt(self._deps, claim, program, sent)
+        task = asyncio.create_task(attempt.run())
+        self._attempts[task] = attempt
+        self._renewal.hold(attempt)
+        task.add_done_callback(self._ended)
+
+    async def _give_back(self, claim: Claim) -> None:
+        from plaita.ports.runs import HandBack, Step
+
+        step = Step(claim.header.run_id, claim.token, claim.header.seq + 1, "hand_back", {}, HandBack())
+        await self._store.settle(step)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        attempt = self._attempts.pop(task)
+        self._renewal.let_go(attempt)
+        self._freed.set()
+        self._given_back.set()
+        if not task.cancelled() and (error := task.exception()) is not None:
+            header: Header = attempt.header
+            text = f"{type(error).__name__}: {error}"
+            self._telemetry.emit(told.ATTEMPT_CRASHED, run_id=header.run_id, flow_id=header.flow_id, error=text)
+
+    async def _idle(self, stop: asyncio.Event, *, full: bool) -> None:
+        self._freed.clear()
+        waits: list[asyncio.Task[object]] = [
+            asyncio.create_task(stop.wait()),
+            asyncio.create_task(self._freed.wait()),
+        ]
+        if not full:
+            waits.append(asyncio.create_task(self._hint()))
+        try:
+            await asyncio.wait(waits, timeout=self.options.poll_ms / 1000, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in waits:
+                task.cancel()
+
+    async def _hint(self) -> None:
+        """Something may be due, or one of the held runs may have mail."""
+        try:
+            await self._store.hint(self.options.poll_ms)
+            await renew_once(self._store, [a for a in self._attempts.values() if a.is_idle], self._clock)
+        except Unavailable:
+            await asyncio.sleep(RETRY_MS / 1000)
+
+    async def _reap(self, stop: asyncio.Event) -> None:
+        """Release what dead processes on this machine held."""
+        while not stop.is_set():
+            try:
+                await self._store.bury_dead()
+            except Unavailable as e:
+                self._telemetry.emit(told.STORE_UNAVAILABLE, store=self._store.name, verb="bury", error=str(e))
+            try:
+                async with asyncio.timeout(REAP_MS / 1000):
+                    await stop.wait()
+            except TimeoutError:
+                continue
+
+    async def _drain(self) -> int:
+        """Let attempts reach their next settle; what ignores that is cut at the deadline."""
+        self._deps.draining.set()
+        count = len(self._attempts)
+        if not count:
+            return 0
+        self._telemetry.emit(told.WORKER_DRAINING, holder=self.holder, running=count)
+        for attempt in self._attempts.values():
+            attempt.stir()
+        await asyncio.wait(list(self._attempts), timeout=self.options.drain_ms / 1000)
+        left = list(self._attempts)
+        for task in left:
+            self._telemetry.emit(told.DRAIN_CUT, run_id=self._attempts[task].header.run_id)
+            task.cancel()
+        await asyncio.gather(*left, return_exceptions=True)
+        if left:
+            await self._store.release(self.holder)
+        return count

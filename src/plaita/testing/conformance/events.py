@@ -1,0 +1,127 @@
+"""What every ``EventStore`` must do: numbers, windows, candidates."""
+
+from __future__ import annotations
+
+from plaita.ports.runs import Arm, Closing, Keep, Park, Settled, WaitConflict
+from plaita.ports.values import By, Mail, RunId, WaitId
+from plaita.testing.conformance.stage import RUN, WAIT, Contract, Stage, hand, listen
+
+W2 = WaitId("w2")
+
+
+class EventContract(Contract):
+    """An event resolves at most one wait of a run, inside the wait's window."""
+
+    async def _park(self, stage: Stage, *arms: Arm, run_id: str = RUN) -> None:
+        assert isinstance(await stage.settle(await stage.hold(run_id), Park(None), arms=arms), Settled)
+
+    async def test_an_event_is_published_once(self, stage: Stage) -> None:
+        await self._park(stage, listen())
+        first = await stage.backend.publish("e", "pay", "k", b'{"n":1}')
+        assert (first.matched, first.woken, first.pending, first.duplicate) == (1, 1, False, False)
+        again = await stage.backend.publish("e", "pay", "k", b'{"n":2}')
+        assert (again.number, again.woken, again.duplicate) == (first.number, 1, True)
+        [claim] = await stage.take()
+        assert claim.mailbox == (Mail(1, "wake", WAIT, b'{"n":1}', first.number),)
+
+    async def test_type_and_key_must_fit(self, stage: Stage) -> None:
+        await self._park(stage, listen())
+        for event_id, event_type, key in (("a", "other", "k"), ("b", "pay", "x"), ("c", "pay", None)):
+            assert (await stage.backend.publish(event_id, event_type, key, b"{}")).matched == 0
+        assert await stage.waits() == {WAIT: "open"}
+
+    async def test_an_uncorrelated_wait_takes_any_key(self, stage: Stage) -> None:
+        await self._park(stage, listen(key=None))
+        assert (await stage.backend.publish("e", "pay", "any", b"{}")).woken == 1
+
+    async def test_every_waiting_run_gets_the_event(self, stage: Stage) -> None:
+        for run_id in ("a", "b", "c"):
+            await self._park(stage, listen(), run_id=run_id)
+        assert (await stage.backend.publish("e", "pay", "k", b"{}")).woken == 3
+        assert {c.header.run_id for c in await stage.take(9)} == {"a", "b", "c"}
+
+    async def test_a_correlated_wait_sees_events_since_its_run_was_submitted(self, stage: Stage) -> None:
+        await stage.backend.publish("before", "pay", "k", b'"before"')
+        claim = await stage.hold()
+        await stage.backend.publish("since", "pay", "k", b'"since"')
+        claim = await stage.keep(claim, listen())
+        assert [m.data for m in claim.mailbox] == [b'"since"']
+
+    async def test_an_uncorrelated_wait_sees_events_since_it_was_armed(self, stage: Stage) -> None:
+        claim = await stage.hold()
+        await stage.backend.publish("early", "pay", "k", b"{}")
+        claim = await stage.keep(claim, listen(key=None))
+        assert claim.mailbox == ()
+        assert (await stage.backend.publish("late", "pay", "k", b"{}")).woken == 1
+
+    async def test_one_event_resolves_one_wait_the_first_armed(self, stage: Stage) -> None:
+        await self._park(stage, listen(), listen(W2))
+        await stage.backend.publish("e1", "pay", "k", b"{}")
+        assert await stage.waits() == {WAIT: "resolved", W2: "open"}
+        await stage.backend.publish("e1", "pay", "k", b"{}")
+        assert await stage.waits() == {WAIT: "resolved", W2: "open"}
+        await stage.backend.publish("e2", "pay", "k", b"{}")
+        assert await stage.waits() == {WAIT: "resolved", W2: "resolved"}
+
+    async def test_a_wait_that_may_reuse_takes_an_event_another_wait_took(self, stage: Stage) -> None:
+        await self._park(stage, listen(), listen(W2, reuse=True))
+        await stage.backend.publish("e", "pay", "k", b"{}")
+        assert await stage.waits() == {WAIT: "resolved", W2: "resolved"}
+
+    async def test_refusing_a_reused_event_does_not_free_it_for_others(self, stage: Stage) -> None:
+        claim = await stage.keep(await stage.hold(), listen(), listen(W2, reuse=True, by_filter=True))
+        await stage.backend.publish("e", "pay", "k", b"{}")
+        claim = await stage.keep(claim, closes=(Closing(WAIT, "read"),), ack=2)
+        claim = await stage.keep(claim, listen("w3"))
+        assert claim.mailbox == ()
+
+    async def test_a_filter_wait_gets_candidates_one_at_a_time(self, stage: Stage) -> None:
+        claim = await stage.keep(await stage.hold(), listen(by_filter=True))
+        one = await stage.backend.publish("e1", "pay", "k", b"1")
+        two = await stage.backend.publish("e2", "pay", "k", b"2")
+        assert (one.matched, one.woken, two.matched) == (1, 0, 0)
+        answer = await stage.settle(claim, Keep(), ack=1)
+        assert isinstance(answer, Settled)
+        assert answer.mailbox == (Mail(2, "candidate", WAIT, b"2", two.number),)
+
+    async def test_an_accepted_candidate_closes_its_wait(self, stage: Stage) -> None:
+        claim = await stage.keep(await stage.hold(), listen(by_filter=True))
+        event = await stage.backend.publish("e", "pay", "k", b"1")
+        await stage.keep(claim, closes=(Closing(WAIT, "event", event.number),), ack=1)
+        [wait] = await stage.backend.waits(RUN, open_only=False)
+        assert (wait.state, wait.by) == ("closed", By("event", event=event.number))
+
+    async def test_a_refused_candidate_is_free_for_another_wait_of_the_run(self, stage: Stage) -> None:
+        claim = await stage.keep(await stage.hold(), listen(by_filter=True), listen(W2))
+        await stage.backend.publish("e", "pay", "k", b"1")
+        await stage.keep(claim, ack=1)
+        assert await stage.waits() == {WAIT: "open", W2: "resolved"}
+
+    async def test_a_wake_by_hand_overtakes_a_candidate(self, stage: Stage) -> None:
+        claim = await stage.keep(await stage.hold(), listen(by_filter=True))
+        await stage.backend.publish("e", "pay", "k", b"1")
+        await stage.backend.wake(RUN, WAIT, b'"hand"')
+        assert [m.data for m in (await stage.keep(claim)).mailbox] == [b'"hand"']
+
+    async def test_a_timeout_decided_before_the_event_arrived_loses_to_it(self, stage: Stage) -> None:
+        claim = await stage.keep(await stage.hold(), listen())
+        await stage.backend.publish("e", "pay", "k", b"1")
+        assert await stage.settle(claim, Keep(), closes=(Closing(WAIT, "timeout"),)) == WaitConflict(WAIT)
+
+    async def test_a_fan_out_beyond_the_first_chunk_is_carried_on_by_claims(self, stage: Stage) -> None:
+        runs = 230
+        for number in range(runs):
+            await self._park(stage, listen(), run_id=f"r{number}")
+        first = await stage.backend.publish("e", "pay", "k", b"{}")
+        assert first.pending
+        assert 0 < first.woken < runs
+        woken = 0
+        while claims := await stage.take(50):
+            woken += len(claims)
+        assert woken == runs
+        assert not (await stage.backend.publish("e", "pay", "k", b"{}")).pending
+
+    async def test_a_cancelled_wait_gets_nothing(self, stage: Stage) -> None:
+        await stage.keep(await stage.hold(), listen(), hand(W2))
+        await stage.backend.cancel(RunId(RUN))
+        assert (await stage.backend.publish("e", "pay", "k", b"{}")).matched == 0

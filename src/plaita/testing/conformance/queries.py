@@ -1,0 +1,101 @@
+"""What every ``QueryStore`` and ``ProcessRegistry`` must do."""
+
+from __future__ import annotations
+
+import asyncio
+
+from plaita.ports.processes import Process
+from plaita.ports.runs import End, Park
+from plaita.ports.values import RunId
+from plaita.testing.conformance.stage import RUN, Contract, Stage, hand, listen, start
+
+PATIENCE_S = 5
+
+
+class QueryContract(Contract):
+    """What operators see."""
+
+    async def test_runs_are_listed_newest_first_page_by_page(self, stage: Stage) -> None:
+        for number in range(5):
+            await stage.backend.submit(start(f"r{number}"))
+        names, cursor = [], ""
+        for _ in range(3):
+            page, cursor = await stage.backend.runs(limit=2, cursor=cursor)
+            names.append([r.run_id for r in page])
+        assert (names, cursor) == ([["r4", "r3"], ["r2", "r1"], ["r0"]], "")
+
+    async def test_filters_join(self, stage: Stage) -> None:
+        await stage.backend.submit(start("a", business_key="order-1", tags=("vip", "eu"), tenant="acme"))
+        await stage.backend.submit(start("b", business_key="order-1", tags=("eu",)))
+        await stage.settle(await stage.hold("c", tags=("vip",)), End("completed", b"1"))
+
+        async def found(**wanted: str) -> list[str]:
+            runs, _ = await stage.backend.runs(**wanted)  # type: ignore[arg-type]
+            return [r.run_id for r in runs]
+
+        assert await found(business_key="order-1") == ["b", "a"]
+        assert await found(tag="vip") == ["c", "a"]
+        assert await found(tag="eu", tenant="acme") == ["a"]
+        assert await found(status="completed") == ["c"]
+        assert await found(flow_id="flow", status="queued") == ["b", "a"]
+        assert await found(flow_id="none") == []
+
+    async def test_a_view_tells_the_whole_story(self, stage: Stage) -> None:
+        claim = await stage.hold(business_key="k", tags=("t",), priority=3, imports=("m",))
+        await stage.settle(claim, End("completed", b'{"a":1}'))
+        view = await stage.backend.run(RUN)
+        assert view is not None
+        assert (view.business_key, view.tags, view.priority, view.imports) == ("k", ("t",), 3, ("m",))
+        assert (view.output, view.ended_ms, view.seq, view.slot) == (b'{"a":1}', stage.clock.now_ms(), 1, False)
+
+    async def test_waits_are_listed_in_the_order_they_were_armed(self, stage: Stage) -> None:
+        await stage.settle(await stage.hold(), Park(None), arms=(listen("z"), hand("a"), listen("m", key=None)))
+        waits = await stage.backend.waits(RUN)
+        assert [(w.wait_id, w.kind, w.key) for w in waits] == [
+            ("z", "event", "k"),
+            ("a", "hand", None),
+            ("m", "event", None),
+        ]
+
+    async def test_what_is_not_there_is_answered_with_nothing(self, stage: Stage) -> None:
+        unknown = RunId("unknown")
+        assert await stage.backend.run(unknown) is None
+        assert await stage.backend.waits(unknown) == []
+        assert await stage.backend.history(unknown) == []
+        assert await stage.backend.frames(unknown) == {}
+
+    async def test_the_clock_is_the_stores(self, stage: Stage) -> None:
+        assert await stage.backend.now_ms() == stage.clock.now_ms()
+
+    async def test_a_hint_returns_when_something_became_due(self, stage: Stage) -> None:
+        await stage.backend.hint(0)
+        async with asyncio.timeout(PATIENCE_S), asyncio.TaskGroup() as group:
+            hint = group.create_task(stage.backend.hint(600_000))
+            await stage.backend.submit(start())
+            await hint
+
+    async def test_a_hint_returns_after_its_time_at_the_latest(self, stage: Stage) -> None:
+        async with asyncio.timeout(PATIENCE_S):
+            await stage.backend.hint(1)
+
+
+class ProcessContract(Contract):
+    """Who is alive."""
+
+    async def test_a_process_is_alive_from_announcing_to_withdrawing(self, stage: Stage) -> None:
+        one = Process("one", 1, ("default", "slow"), None, ("app",), 5)
+        two = Process("two", 2, (), RunId("r"), (), 6)
+        await stage.backend.announce(one)
+        await stage.backend.announce(two)
+        assert await stage.backend.living() == [one, two]
+        assert await stage.backend.bury_dead() == 0
+        await stage.backend.withdraw("one")
+        assert await stage.backend.living() == [two]
+
+    async def test_leaving_ends_the_leases_at_once(self, stage: Stage) -> None:
+        await stage.backend.announce(Process("one", 1, ("default",), None, (), 5))
+        await stage.backend.submit(start())
+        [claim] = await stage.backend.claim("one.n", 1)
+        await stage.backend.withdraw("one")
+        [again] = await stage.take()
+        assert again.token.generation == claim.token.generation + 1

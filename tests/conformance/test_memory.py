@@ -1,0 +1,88 @@
+"""The memory store keeps every contract."""
+
+import pytest
+
+from plaita.backends.memory import MemoryBackend
+from plaita.ports.backend import Backend
+from plaita.testing.conformance import (
+    ChildContract,
+    ClaimContract,
+    EventContract,
+    FlowContract,
+    HandClock,
+    LeaseContract,
+    LifeContract,
+    ProcessContract,
+    QueryContract,
+    QuotaContract,
+    RunCells,
+    SettleContract,
+    TaskContract,
+    WaitCells,
+)
+
+
+class Memory:
+    @pytest.fixture
+    def clock(self) -> HandClock:
+        return HandClock()
+
+    @pytest.fixture
+    def backend(self, clock: HandClock) -> Backend:
+        return MemoryBackend(clock)
+
+    @pytest.fixture
+    def capped(self, clock: HandClock) -> Backend:
+        return MemoryBackend(clock, cap=1)
+
+
+class TestRunCells(Memory, RunCells):
+    pass
+
+
+class TestWaitCells(Memory, WaitCells):
+    pass
+
+
+class TestClaim(Memory, ClaimContract):
+    pass
+
+
+class TestLease(Memory, LeaseContract):
+    pass
+
+
+class TestSettle(Memory, SettleContract):
+    pass
+
+
+class TestLife(Memory, LifeContract):
+    pass
+
+
+class TestQuota(Memory, QuotaContract):
+    pass
+
+
+class TestEvent(Memory, EventContract):
+    pass
+
+
+class TestChildren(Memory, ChildContract):
+    pass
+
+
+class TestTask(Memory, TaskContract):
+    pass
+
+
+class TestFlow(Memory, FlowContract):
+    pass
+
+
+class TestQuery(Memory, QueryContract):
+    pass
+
+
+class TestProcess(Memory, ProcessContract):
+    pass

@@ -1,0 +1,96 @@
+"""The SQLite store keeps every contract."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+
+from plaita.backends.sqlite import SqliteBackend
+from plaita.ports.backend import Backend
+from plaita.testing.conformance import (
+    ChildContract,
+    ClaimContract,
+    EventContract,
+    FlowContract,
+    HandClock,
+    LeaseContract,
+    LifeContract,
+    ProcessContract,
+    QueryContract,
+    QuotaContract,
+    RunCells,
+    SettleContract,
+    TaskContract,
+    WaitCells,
+)
+
+
+class Sqlite:
+    @pytest.fixture
+    def clock(self) -> HandClock:
+        return HandClock()
+
+    @pytest_asyncio.fixture
+    async def backend(self, clock: HandClock, tmp_path: Path) -> AsyncIterator[Backend]:
+        store = SqliteBackend(tmp_path / "store.db", clock, synchronous="NORMAL")
+        yield store
+        await store.close()
+
+    @pytest_asyncio.fixture
+    async def capped(self, clock: HandClock, tmp_path: Path) -> AsyncIterator[Backend]:
+        store = SqliteBackend(tmp_path / "capped.db", clock, cap=1, synchronous="NORMAL")
+        yield store
+        await store.close()
+
+
+class TestRunCells(Sqlite, RunCells):
+    pass
+
+
+class TestWaitCells(Sqlite, WaitCells):
+    pass
+
+
+class TestClaim(Sqlite, ClaimContract):
+    pass
+
+
+class TestLease(Sqlite, LeaseContract):
+    pass
+
+
+class TestSettle(Sqlite, SettleContract):
+    pass
+
+
+class TestLife(Sqlite, LifeContract):
+    pass
+
+
+class TestQuota(Sqlite, QuotaContract):
+    pass
+
+
+class TestEvent(Sqlite, EventContract):
+    pass
+
+
+class TestChildren(Sqlite, ChildContract):
+    pass
+
+
+class TestTask(Sqlite, TaskContract):
+    pass
+
+
+class TestFlow(Sqlite, FlowContract):
+    pass
+
+
+class TestQuery(Sqlite, QueryContract):
+    pass
+
+
+class TestProcess(Sqlite, ProcessContract):
+    pass
