@@ -1,5 +1,6 @@
 """What every test shares: how hard Hypothesis tries."""
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 # A red build points at the change, so the short form draws the same examples each time; the long form explores.
@@ -8,3 +9,16 @@ settings.register_profile(
 )
 settings.register_profile("long", max_examples=2_000, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("short")
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Show what tests measured: the number of values, their median and their maximum."""
+    found: dict[str, list[float]] = {}
+    for report in terminalreporter.stats.get("passed", []):
+        for name, value in getattr(report, "user_properties", ()):
+            found.setdefault(name, []).append(float(value))
+    for name, values in sorted(found.items()):
+        values.sort()
+        middle, p95, most = values[len(values) // 2], values[int(len(values) * 0.95)], values[-1]
+        text = f"measured {name}: n {len(values)}, median {middle:.1f}, p95 {p95:.1f}, max {most:.1f}"
+        terminalreporter.write_line(text)

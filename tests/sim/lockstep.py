@@ -1,4 +1,4 @@
-"""Drives the model, the memory store and the SQLite store with the same steps and compares what they answer and hold."""
+"""Drives the model, the memory and the SQLite store with the same steps; compares what they answer and hold."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from plaita.policy.lease import LeasePlan
 from plaita.ports import runs as ports
 from plaita.ports.events import Published
 from plaita.ports.values import By, RunId, Token, WaitId
+from plaita.testing.conformance import HandClock
 from tests.sim.protocol import model as m
 
 TICK_MS = 1_000
@@ -23,22 +24,6 @@ START_MS = 1_000_000_000
 Backend = MemoryBackend | SqliteBackend
 Picture = dict[str, Any]
 T = TypeVar("T")
-
-
-class HandClock:
-    """A clock that stands still until it is moved."""
-
-    def __init__(self) -> None:
-        self.now = START_MS
-
-    def now_ms(self) -> int:
-        return self.now
-
-    def elapsed_ms(self) -> float:
-        return float(self.now)
-
-    def advance(self, ms: int) -> None:
-        self.now += ms
 
 
 @dataclass(frozen=True)
@@ -82,7 +67,7 @@ class Lockstep:
         m.BUG.clear()
         m.C.lease, m.C.renew, m.C.gap, m.C.grace, m.C.tries, m.C.lost, m.C.cap = 2, 1, 1, grace, 2, 4, cap
         self.model: Any = m.Store()
-        self.clock = HandClock()
+        self.clock = HandClock(START_MS)
         self.tombstones = tombstones
         limits = Limits(
             lease=LeasePlan(2 * TICK_MS, TICK_MS, TICK_MS, grace * TICK_MS),
@@ -154,7 +139,7 @@ class Lockstep:
             case "keep":
                 following: ports.Next = ports.Keep()
             case "park":
-                following = ports.Park(None if rest[0] is None else self.clock.now + rest[0] * TICK_MS)
+                following = ports.Park(None if rest[0] is None else self.clock.now_ms() + rest[0] * TICK_MS)
             case "end":
                 following = ports.End(rest[0])
             case _:

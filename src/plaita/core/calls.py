@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import threading
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from pydantic import ValidationError
@@ -15,11 +16,30 @@ from plaita.core.errors import FlowResultError, NodeException
 from plaita.engine.effects import Call, Raised, Returned
 from plaita.engine.expression import EvaluationError, Names, compile_value, get_default_expression_registry
 from plaita.engine.failure import NODE_CODE, Failure
-from plaita.engine.frames import Frame
 from plaita.engine.values import copied
 
 _compiled: dict[tuple[int, str], Any] = {}
 _COMPILED_MAX = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class _CallFacts:
+    execution_id: str
+    now_ms: int
+    timezone: str | None
+
+
+class CallScope:
+    """The scope of a call under the time it was issued at: a repetition of the call evaluates to the same."""
+
+    __slots__ = ("branch", "env", "extra", "flow_id", "globals", "graph", "input", "last_id", "nodes", "parent", "run")
+
+    def __init__(self, call: Call) -> None:
+        frame = call.frame
+        self.graph, self.input, self.nodes, self.parent = frame.graph, frame.input, frame.nodes, frame.parent
+        self.globals, self.env, self.extra = frame.globals, frame.env, frame.extra
+        self.flow_id, self.last_id, self.branch = frame.flow_id, frame.last_id, frame.branch
+        self.run = _CallFacts(frame.run.execution_id, call.issued_ms, frame.run.timezone)
 
 
 class NodeExecution:
@@ -33,6 +53,7 @@ class NodeExecution:
 
     def __init__(self, call: Call, incarnation: str) -> None:
         self._call, self._frame = call, call.frame
+        self._scope = CallScope(call)
         self._set: dict[str, Json] = {}
         self._over = False
         self.attempt = call.attempt
@@ -63,7 +84,7 @@ class NodeExecution:
         """Evaluate a field: expressions and templates in it, at any depth. Raises ``EvaluationError``."""
         if self._over:
             raise RuntimeError(f"the call of node {self.node_id!r} is over")
-        return evaluate_in(self._frame, value)
+        return evaluate_in(self._scope, value)
 
     def get_state(self, key: str, default: Json = None) -> Json:
         """A root by name, with or without ``$``; what this call has set wins."""
@@ -93,8 +114,8 @@ class NodeExecution:
         return Returned(self._call.id, admit(value, "$"), self._set)
 
 
-def evaluate_in(frame: Frame, value: Json) -> Json:
-    """Evaluate a value in a frame's scope; a copy."""
+def evaluate_in(frame: CallScope, value: Json) -> Json:
+    """Evaluate a value in a scope; a copy."""
     if not isinstance(value, str | list | dict):
         return value
     declared: list[frozenset[str]] = []

@@ -40,19 +40,20 @@ class Runtime:
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
         self._store: Backend | None = None
 
     @classmethod
     def open(cls, store: str | None = None, settings: Settings | None = None) -> Self:
         """Open the store of the settings, or the one named; it is created when it does not exist."""
         runtime = cls(settings or app.read_settings(store))
-        loop = asyncio.new_event_loop()
-        threading.Thread(target=loop.run_forever, name="plaita-runtime", daemon=True).start()
-        runtime._loop = loop
+        runtime._loop = asyncio.new_event_loop()
+        runtime._thread = threading.Thread(target=_turn, args=(runtime._loop,), name="plaita-runtime", daemon=True)
+        runtime._thread.start()
         try:
             runtime._sync(runtime._open())
         except BaseException:
-            loop.call_soon_threadsafe(loop.stop)
+            runtime._stop_loop()
             raise
         return runtime
 
@@ -96,7 +97,13 @@ class Runtime:
         """Give the store back."""
         if self._store is not None and self._loop is not None:
             self._sync(self.aclose())
+            self._stop_loop()
+
+    def _stop_loop(self) -> None:
+        if self._loop is not None and self._thread is not None:
             self._loop.call_soon_threadsafe(self._loop.stop)
+            self._thread.join()
+            self._loop = self._thread = None
 
     async def aclose(self) -> None:
         """``close`` in the running loop."""
@@ -262,6 +269,11 @@ class HumanTask:
             return "recorded"
         await drive_unless_taken(store, task.run_id, Drive(self._runtime.settings))
         return answer.outcome
+
+
+def _turn(loop: asyncio.AbstractEventLoop) -> None:
+    loop.run_forever()
+    loop.close()
 
 
 def as_flow(flow: str | Path | Flow) -> tuple[Flow, str]:

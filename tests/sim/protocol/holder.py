@@ -47,7 +47,7 @@ def calls(h: Holder) -> Holder:
 
 
 def may_begin(h: Holder) -> bool:
-    """A call begins only under a valid local lease and never while a settle is unanswered: it may have given the run up."""
+    """A call begins only under a valid local lease and never while a settle is unanswered (it may have given it up)."""
     if h.rid is None or h.cancel or h.reload or (isinstance(h.req, Settle) and not bug("begin_while_settling")):
         return False
     return h.until > 0 or bug("no_local_check")

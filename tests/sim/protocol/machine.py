@@ -19,7 +19,8 @@ class Frame(NamedTuple):
     res: tuple = ()
 
 
-# flow = (join all | any, branches); op = eff | kill | hand(deadline) | wait(type, key, deadline, expr) | child(flow, deadline)
+# A flow is its join, all or any, and its branches; a branch is a list of calls, killers, waits by hand or for an
+# event, and children, each with its deadline in ticks.
 FLOWS: dict[str, tuple] = {
     "E": ("all", ((("eff",),),)),
     "EE": ("all", ((("eff",), ("eff",)),)),
@@ -43,7 +44,7 @@ FLOWS: dict[str, tuple] = {
 
 
 def advance(flow: str, frames: tuple, seq: int, box: tuple, done: tuple, log: tuple) -> tuple:
-    """(frames, inputs) -> (frames, closes, arms, spawns, end status or None).  Pure; mailbox, results, timers, then forward."""
+    """(frames, inputs) -> (frames, closes, arms, spawns, end or None): mailbox, results, timers, forward."""
     join, branches = FLOWS[flow]
     fr, closes, arms, spawns = list(frames), [], [], []
 

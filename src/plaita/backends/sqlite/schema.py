@@ -31,7 +31,8 @@ CREATE INDEX runs_ended ON runs (ended) WHERE ended IS NOT NULL;
 CREATE TABLE starts (
     rid INTEGER PRIMARY KEY, digest TEXT NOT NULL, flow_id TEXT NOT NULL, closure TEXT NOT NULL,
     flow_version TEXT NOT NULL, entry TEXT NOT NULL, business_key TEXT NOT NULL, tags TEXT NOT NULL,
-    not_before INTEGER, parent_run TEXT, parent_incarnation TEXT, parent_wait TEXT, imports TEXT NOT NULL, submitted INTEGER NOT NULL, input BLOB NOT NULL
+    not_before INTEGER, parent_run TEXT, parent_incarnation TEXT, parent_wait TEXT, imports TEXT NOT NULL,
+    submitted INTEGER NOT NULL, input BLOB NOT NULL
 );
 CREATE INDEX starts_flow ON starts (flow_id, rid);
 CREATE INDEX starts_business ON starts (business_key, rid) WHERE business_key <> '';

@@ -42,7 +42,8 @@ def withdraw(rows: Rows, run: RunRow, wait: WaitRow, *, refused: bool) -> None:
         wait.low = max(wait.low, number)
     rows.waits.save(run, wait)
     waits = rows.waits.of(run)
-    if not (wait.reuse and any(w.cand == number or (w.by and w.by.event == number) for w in waits.values())):
+    # A wait that may reuse events shares them: what another wait took or is offered stays consumed.
+    if not any(w.cand == number or (w.by and w.by.event == number) for w in waits.values()):
         rows.waits.release(run, number)
     _unpost_candidate(rows, run, wait)
     for other in waits.values():

@@ -44,10 +44,9 @@ class TaskContract(Contract):
 
     async def test_the_settle_that_arms_the_wait_writes_the_task(self, stage: Stage) -> None:
         task = await self._task(stage, "ann", "bob")
-        assert task == Task(
-            task.task_id, RUN, WAIT, "flow", "node", TaskSpec("Pay?", "100 EUR", ("ann", "bob"), "all", ({"name": "why"},)),
-            "open", 0, stage.clock.now_ms(), 99,
-        )  # fmt: skip
+        spec = TaskSpec("Pay?", "100 EUR", ("ann", "bob"), "all", ({"name": "why"},))
+        now_ms = stage.clock.now_ms()
+        assert task == Task(task.task_id, RUN, WAIT, "flow", "node", spec, "open", 0, now_ms, 99)
         assert await stage.backend.task(task.task_id) == task
         [wait] = await stage.backend.waits(RUN)
         assert wait.task_id == task.task_id

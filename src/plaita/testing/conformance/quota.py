@@ -91,7 +91,7 @@ class QuotaContract(Contract):
         await stage.backend.submit(start("start"))
         for number in range(10):
             await stage.backend.wake(RunId(f"r{number}"), WAIT, b"1")
-        order = []
+        order: list[str] = []
         for _ in range(10):
             await stage.settle(claim, Park(None), arms=(hand(f"w{len(order)}"),), ack=1) if order else (
                 await stage.settle(claim, End("completed"))
