@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from plaita.backends.memory import MemoryBackend
@@ -14,7 +15,7 @@ from plaita.core.imports import import_nodes
 from plaita.ports.backend import Backend
 from plaita.ports.values import RunId
 from plaita.server.worker.worker import WorkerOptions
-from plaita.settings import Settings, load_settings
+from plaita.settings import Settings, load_settings, unknown_variables
 
 HOME = ".plaita"
 SQLITE = "sqlite:///"
@@ -26,7 +27,22 @@ def read_settings(store: str | None = None) -> Settings:
     if store:
         environ["PLAITA_STORE"] = store
     home = find_home(Path.cwd())
-    return load_settings(environ, None if home is None else home / "settings.toml")
+    settings = load_settings(environ, None if home is None else home / "settings.toml")
+    places = (Path.cwd(),) if home is None else (Path.cwd(), home.parent)
+    return replace(settings, imports=tuple(_placed(name, places) for name in settings.imports))
+
+
+def _placed(name: str, places: Sequence[Path]) -> str:
+    """A relative ``.py`` file is looked for in the working directory, then beside ``.plaita/``."""
+    if not name.endswith(".py"):
+        return name
+    found = next((place / name for place in places if (place / name).is_file()), places[0] / name)
+    return str(found.resolve())
+
+
+def strange_variables() -> dict[str, str]:
+    """Variables of this process with our prefix that mean nothing, each with a hint."""
+    return unknown_variables(dict(os.environ))
 
 
 def find_home(start: Path) -> Path | None:
@@ -76,7 +92,11 @@ def store_opener(settings: Settings) -> Callable[[], Backend] | None:
 
 
 def worker_options(
-    settings: Settings, *, only: RunId | None = None, queues: tuple[str, ...] = ("default",), concurrency: int | None = None
+    settings: Settings,
+    *,
+    only: RunId | None = None,
+    queues: tuple[str, ...] = ("default",),
+    concurrency: int | None = None,
 ) -> WorkerOptions:
     """Worker options from the settings."""
     return WorkerOptions(

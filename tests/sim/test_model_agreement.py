@@ -12,8 +12,8 @@ import pytest
 from tests.sim.lockstep import Claimed, Lockstep, Move
 from tests.sim.protocol import model as m
 
-SEEDS = 8
-STEPS = 80
+SEEDS = 12
+STEPS = 120
 RUNS = ("a", "b", "c")
 Act = partial[None]
 
@@ -31,7 +31,7 @@ class Walk:
 
     def step(self) -> None:
         names = ["submit", "claim", "settle", "wake", "publish", "cancel", "delete", "release", "renew", "pump", "tick"]
-        name = self.dice.choices(names, [4, 10, 20, 6, 4, 1, 1, 1, 3, 6, 5])[0]
+        name = self.dice.choices(names, [5, 10, 20, 5, 5, 1, 2, 1, 3, 5, 5])[0]
         act: Act | None = getattr(self, name)()
         if act is not None:
             self.trace.append(f"{name} {act.args}")
@@ -115,6 +115,9 @@ class Walk:
             waiting = arms or any(w.state == "open" and wid not in closing for wid, w in waits.items())
             following = ("park", self.dice.choice([None, None, 0, 1, 3]) if waiting else self.dice.choice([0, 1, 3]))
         ack = self.dice.choice([0, run.boxn if run else 0, self.dice.randint(0, run.boxn) if run else 0])
+        # Who closes by an answer has read it.
+        read = [c[0] for c in closes if c[1] == "read"]
+        ack = max([ack, *(n for n, kind, wid, _ in (run.box if run else ()) if kind == "wake" and wid in read)])
         return Move(claim, seq, closes, arms, ack, following, self.dice.random() < 0.5)
 
     def wants_to_close(self, wait: Any) -> bool:

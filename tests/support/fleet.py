@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -107,3 +108,30 @@ def branches_of(names: str, count: int, path: Path) -> dict[str, Any]:
         {"type": "end", "id": "e", "output": "$NODE.p"},
     ]
     return {"flow_id": "effects", "nodes": nodes}
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a command said."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.out)
+
+
+def command(fleet: Fleet, *args: str) -> Answer:
+    """Run ``plaita`` as a user would, in the fleet's folder."""
+    done = subprocess.run(
+        [sys.executable, "-m", "plaita.cli.main", *args],
+        env=fleet.environ,
+        cwd=fleet.folder,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S * 2,
+        stdin=subprocess.DEVNULL,
+    )
+    return Answer(done.returncode, done.stdout, done.stderr)

@@ -65,7 +65,15 @@ class _Maker:
         if outside:
             self.reads_outside = True
             return dice.pick(outside)
-        options = ["$INPUT.item", "$INPUT.index", "$INPUT.x", "$INPUT.list[1]", "$LAST_NODE", "$GLOBAL.g", "$INPUT.first"]
+        options = [
+            "$INPUT.item",
+            "$INPUT.index",
+            "$INPUT.x",
+            "$INPUT.list[1]",
+            "$LAST_NODE",
+            "$GLOBAL.g",
+            "$INPUT.first",
+        ]
         for ids in self.scopes:
             options += [f'$NODE["{i}"]' for i in ids[-3:]]
         return dice.pick(options)
@@ -158,7 +166,11 @@ class _Maker:
         return [self.handlers({"id": self.name(), "type": "assignment", "output": self.value()})]
 
     def call(self, depth: int) -> list[dict[str, Any]]:
-        return [self.handlers({"id": self.name(), "type": "outside", "input": self.value()})]
+        value = self.value()
+        if self.dice.chance(8):
+            self.reads_outside = True
+            value = ["$F.now()", value]
+        return [self.handlers({"id": self.name(), "type": "outside", "input": value})]
 
     def wait(self, depth: int) -> list[dict[str, Any]]:
         dice, node_id = self.dice, self.name()
@@ -166,7 +178,11 @@ class _Maker:
         if kind == 0:
             return [{"id": node_id, "type": "delay", "delaySeconds": 1 + dice.below(4)}]
         if kind == 1:
-            return [self.handlers({"id": node_id, "type": "approval", "approvalTitle": "{% $INPUT.x %}?", "approvers": ["ann"]})]
+            return [
+                self.handlers(
+                    {"id": node_id, "type": "approval", "approvalTitle": "{% $INPUT.x %}?", "approvers": ["ann"]}
+                )
+            ]
         node: dict[str, Any] = {"id": node_id, "type": "event", "eventType": dice.pick(["paid", "{% $INPUT.x %}-seen"])}
         if dice.chance(30):
             node["subscriptionTimeout"] = 2
@@ -184,10 +200,20 @@ class _Maker:
             node = {"id": here, "type": "if", "condition": self.condition(), "next": left, "elseNext": right}
         elif kind == 1:
             branches: list[dict[str, Any]] = [{"next": left, "condition": self.condition()}]
-            branches.append({"next": right, "isDefault": True} if dice.chance(85) else {"next": right, "condition": self.condition()})
+            branches.append(
+                {"next": right, "isDefault": True}
+                if dice.chance(85)
+                else {"next": right, "condition": self.condition()}
+            )
             node = {"id": here, "type": "switch", "branches": branches}
         else:
-            node = {"id": here, "type": "case", "target": self.reference(), "cases": [{"id": left, "value": 1}], "default": right}
+            node = {
+                "id": here,
+                "type": "case",
+                "target": self.reference(),
+                "cases": [{"id": left, "value": 1}],
+                "default": right,
+            }
         return [node, *ways]
 
     def _way(self, node_id: str) -> dict[str, Any]:
@@ -242,7 +268,12 @@ class _Maker:
         return [self.handlers(node)]
 
     def while_rounds(self, depth: int) -> list[dict[str, Any]]:
-        node = {"id": self.name(), "type": "while", "maxIterations": self.dice.below(4), "childFlow": self.level(depth + 1)}
+        node = {
+            "id": self.name(),
+            "type": "while",
+            "maxIterations": self.dice.below(4),
+            "childFlow": self.level(depth + 1),
+        }
         node["condition"] = {"field": "$LOOP-INDEX", "operator": "lt", "value": 3}
         return [self.handlers(node)]
 

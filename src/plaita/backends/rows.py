@@ -24,6 +24,7 @@ class Limits:
     """Numbers of the protocol. ``cap`` is the running runs of one tenant, ``None`` for no bound.
 
     ``start_every``: of so many promotions one takes the oldest start, so that resumes cannot starve starts (0: never).
+    ``lock_wait_ms``: how long a verb waits while another process writes.
     """
 
     lease: LeasePlan = DEFAULT_LEASE
@@ -37,6 +38,7 @@ class Limits:
     wakeups_max: int = 2
     tombstone_ms: int = 30 * DAY_MS
     generation_ms: int = 90 * DAY_MS
+    lock_wait_ms: int = 5_000
 
 
 @dataclass(slots=True)

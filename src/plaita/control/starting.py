@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from plaita.base.clock import new_id
@@ -12,7 +13,7 @@ from plaita.base.spelling import suggest
 from plaita.core.closure import close_over, open_closure
 from plaita.core.flow import Flow
 from plaita.core.imports import import_nodes
-from plaita.engine.types import conform
+from plaita.engine.types import Property, conform
 from plaita.ports.backend import Backend
 from plaita.ports.flows import FlowVersion
 from plaita.ports.runs import Submission, SubmitConflict, Submitted, Tombstoned
@@ -48,7 +49,9 @@ async def publish(store: Backend, flow: Flow, fallback: str = "") -> FlowVersion
     return await store.publish_flow(flow_id, flow.version or closure[:8], closure)
 
 
-async def start_flow(store: Backend, flow: Flow, value: Json, options: StartOptions, fallback: str = "flow") -> Submitted:
+async def start_flow(
+    store: Backend, flow: Flow, value: Json, options: StartOptions, fallback: str = "flow"
+) -> Submitted:
     """Start a definition as it is, without publishing it.
 
     Raises ``InputError`` when the input violates the flow's type, ``Conflict`` when the id is taken by another start.
@@ -59,8 +62,34 @@ async def start_flow(store: Backend, flow: Flow, value: Json, options: StartOpti
     return await _submit(store, name_of(flow, fallback), str(flow.version or ""), closure, value, options)
 
 
-async def start_published(store: Backend, flow_id: str, value: Json, options: StartOptions, version: str = "") -> Submitted:
+async def start_published(
+    store: Backend, flow_id: str, value: Json, options: StartOptions, version: str = ""
+) -> Submitted:
     """Start a published flow. Raises ``NotFound`` for an unknown flow or version."""
+    found, document = await _published(store, flow_id, version)
+    for name in options.imports:
+        import_nodes(name)
+    try:
+        value = check_input(open_closure(document), value)
+    except FlowLoadError:
+        # A definition this process cannot load is checked by the worker that can.
+        value = admit(value)
+    return await _submit(store, found.flow_id, found.version, found.closure, value, options)
+
+
+async def declared_input(store: Backend, flow_id: str, version: str, imports: Sequence[str]) -> Property | None:
+    """The input type of a published flow; ``None`` when undeclared or not loadable here. Raises ``NotFound``."""
+    _, document = await _published(store, flow_id, version)
+    for name in imports:
+        import_nodes(name)
+    try:
+        found: Property | None = open_closure(document).declared_input()
+    except FlowLoadError:
+        return None
+    return found
+
+
+async def _published(store: Backend, flow_id: str, version: str) -> tuple[FlowVersion, bytes]:
     found = await store.flow(flow_id, version)
     if found is None:
         known = [f.flow_id for f in await store.flows()]
@@ -70,14 +99,7 @@ async def start_published(store: Backend, flow_id: str, value: Json, options: St
     document = await store.closure(found.closure)
     if document is None:
         raise NotFound(f"the definition of flow {flow_id!r} is missing in {store.name}", "publish it again")
-    for name in options.imports:
-        import_nodes(name)
-    try:
-        value = check_input(open_closure(document), value)
-    except FlowLoadError:
-        # A definition this process cannot load is checked by the worker that can.
-        value = admit(value)
-    return await _submit(store, found.flow_id, found.version, found.closure, value, options)
+    return found, document
 
 
 def check_input(flow: Flow, value: Json) -> Json:

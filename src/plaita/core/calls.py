@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 import threading
 from collections.abc import Callable
@@ -146,7 +147,7 @@ def perform(call: Call, view: NodeExecution) -> Returned | Raised:
     """Run a synchronous node in this thread."""
     try:
         return view.returned(call.node.model.execute(view))
-    except Exception as e:  # the node is foreign code: whatever it raises is its failure
+    except (Exception, SystemExit) as e:  # the node is foreign code: whatever it raises is its failure
         return Raised(call.id, failure_of(e, call))
     finally:
         view.close()
@@ -157,7 +158,12 @@ async def aperform(call: Call, view: NodeExecution) -> Returned | Raised:
     try:
         result = call.node.model.arun(view)
         return view.returned(await result if inspect.isawaitable(result) else result)
-    except Exception as e:  # see perform
+    except asyncio.CancelledError as e:
+        task = asyncio.current_task()
+        if task is None or task.cancelling():
+            raise
+        return Raised(call.id, failure_of(e, call))
+    except (Exception, SystemExit) as e:  # see perform
         return Raised(call.id, failure_of(e, call))
     finally:
         view.close()

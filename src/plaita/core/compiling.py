@@ -56,7 +56,15 @@ def link_sub_flow(flow: Flow, link: NodeLink, field: str, key: str | None) -> Gr
 
 
 def _link_level(
-    flow: Flow, linking: Linking, parent: Graph | None, outer: Names, path: str, entry: str, label: str, *, is_sub_flow: bool
+    flow: Flow,
+    linking: Linking,
+    parent: Graph | None,
+    outer: Names,
+    path: str,
+    entry: str,
+    label: str,
+    *,
+    is_sub_flow: bool,
 ) -> Graph:
     graph = Graph(flow.flow_id, parent, entry)
     linking.graphs[entry] = graph

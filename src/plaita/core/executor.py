@@ -8,19 +8,23 @@ calls are open at once.
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from plaita.base.clock import SystemClock, new_id, roll
+from plaita.base.errors import PlaitaError
 from plaita.base.json import Json, admit
 from plaita.core import calls
 from plaita.core.errors import exception_of
 from plaita.engine.effects import Call, Detached, Done, Effects, Event, Failed
 from plaita.engine.machine import Conditions, Run, Trace, advance, next_due, start
+from plaita.engine.program import Program
 
 if TYPE_CHECKING:
     from plaita.core.flow import Flow
@@ -31,28 +35,29 @@ ACTIVE_MS = 1_800_000
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How a plain run is driven."""
+    """How a plain run is driven. ``warn`` is told of errors nobody waits for."""
 
     env: Mapping[str, str] = field(default_factory=lambda: os.environ)
     timezone: str | None = None
     active_ms_max: int = ACTIVE_MS
     trace: Trace | None = None
+    warn: Callable[[str], None] = logging.getLogger("plaita").warning
 
 
 def run_flow(flow: Flow, value: Json, options: Options | None = None) -> Json:
     """Run to the end and give the output; raises the documented exceptions."""
     options = options or Options()
     with SyncDriver(options) as driver:
-        return driver.run(flow, admit(value))
+        return driver.run(flow.program, admit(value))
 
 
 async def arun_flow(flow: Flow, value: Json, options: Options | None = None) -> Json:
     """The same in a running event loop: coroutines are awaited, synchronous nodes run in the loop's pool."""
-    return await AsyncDriver(options or Options()).run(flow, admit(value))
+    return await AsyncDriver(options or Options()).run(flow.program, admit(value))
 
 
-def begin(flow: Flow, value: Json, options: Options, now_ms: int) -> Run:
-    """A run that is not durable."""
+def begin(program: Program, value: Json, options: Options, now_ms: int, entry: str = "") -> Run:
+    """A run that is not durable; with ``entry`` of a detached branch."""
     conditions = Conditions(
         new_id(),
         options.env,
@@ -61,8 +66,9 @@ def begin(flow: Flow, value: Json, options: Options, now_ms: int) -> Run:
         active_ms_max=options.active_ms_max,
         fuel=1_000_000,
         trace=options.trace,
+        entry=entry,
     )
-    return start(flow.program, conditions, value, now_ms=now_ms)
+    return start(program, conditions, value, now_ms=now_ms)
 
 
 def outcome(effects: Effects) -> Json:
@@ -74,6 +80,15 @@ def outcome(effects: Effects) -> Json:
             raise exception_of(failure)
         case None:
             raise AssertionError("the run goes on")
+
+
+@contextmanager
+def reported(branch: Detached, options: Options) -> Iterator[None]:
+    """Nobody waits for a detached branch: its error is a warning."""
+    try:
+        yield
+    except PlaitaError as e:
+        options.warn(f"the detached branch {branch.key} failed: {e}")
 
 
 def timed(call: Call) -> bool:
@@ -107,19 +122,23 @@ class SyncDriver:
         if self._pool is not None:
             self._pool.shutdown(wait=False, cancel_futures=True)
 
-    def run(self, flow: Flow, value: Json) -> Json:
-        """Run one flow to its end."""
-        run = begin(flow, value, self.options, self.clock.now_ms())
+    def run(self, program: Program, value: Json, entry: str = "") -> Json:
+        """Run one flow, and the branches it detached, to the end."""
+        run = begin(program, value, self.options, self.clock.now_ms(), entry)
+        detached: list[Detached] = []
         events: list[Event] = []
         while True:
             effects = advance(run, events, now_ms=self.clock.now_ms(), dice=roll())
-            for detached in effects.detached:
-                self._detached(detached)
+            detached += effects.detached
             if effects.ended is not None:
-                return outcome(effects)
+                break
             for call_id in effects.drops:
                 self._drop(call_id)
             events = self._perform(run, effects)
+        for branch in detached:
+            with SyncDriver(self.options) as driver, reported(branch, self.options):
+                driver.run(program, branch.document, branch.entry)
+        return outcome(effects)
 
     def _perform(self, run: Run, effects: Effects) -> list[Event]:
         issued = list(effects.calls.values())
@@ -161,11 +180,6 @@ class SyncDriver:
             entry[1].close()
             entry[0].cancel()
 
-    def _detached(self, detached: Detached) -> None:
-        from plaita.core.detached import run_detached
-
-        run_detached(detached, self.options)
-
 
 _loops: list[asyncio.AbstractEventLoop] = []
 _loops_lock = threading.Lock()
@@ -188,17 +202,17 @@ class AsyncDriver:
         self.options, self.clock = options, SystemClock()
         self._open: dict[str, tuple[asyncio.Task[Event], calls.NodeExecution]] = {}
 
-    async def run(self, flow: Flow, value: Json) -> Json:
-        """Run one flow to its end."""
-        run = begin(flow, value, self.options, self.clock.now_ms())
+    async def run(self, program: Program, value: Json, entry: str = "") -> Json:
+        """Run one flow, and the branches it detached, to the end."""
+        run = begin(program, value, self.options, self.clock.now_ms(), entry)
+        detached: list[Detached] = []
         events: list[Event] = []
         try:
             while True:
                 effects = advance(run, events, now_ms=self.clock.now_ms(), dice=roll())
-                for detached in effects.detached:
-                    await self._detached(detached)
+                detached += effects.detached
                 if effects.ended is not None:
-                    return outcome(effects)
+                    break
                 for call_id in effects.drops:
                     self._drop(call_id)
                 for call in effects.calls.values():
@@ -207,6 +221,10 @@ class AsyncDriver:
         finally:
             for call_id in list(self._open):
                 self._drop(call_id)
+        for branch in detached:
+            with reported(branch, self.options):
+                await AsyncDriver(self.options).run(program, branch.document, branch.entry)
+        return outcome(effects)
 
     def _submit(self, call: Call) -> None:
         view = calls.NodeExecution(call, call.frame.run.execution_id)
@@ -231,8 +249,3 @@ class AsyncDriver:
         if entry is not None:
             entry[1].close()
             entry[0].cancel()
-
-    async def _detached(self, detached: Detached) -> None:
-        from plaita.core.detached import run_detached
-
-        await asyncio.to_thread(run_detached, detached, self.options)

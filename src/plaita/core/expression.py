@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 
 from plaita.base.clock import SystemClock
 from plaita.base.errors import FlowLoadError
@@ -47,6 +48,10 @@ class ExpressionEvaluator:
 
         Raises ``FlowLoadError`` when an expression cannot load and ``EvaluationError`` when it fails.
         """
+        return self.prepared(value, context)()
+
+    def prepared(self, value: Json, context: Mapping[str, Json]) -> Callable[[], Json]:
+        """The same, compiled once for any number of evaluations."""
         scope = _scope_of(admit(dict(context)))
         names = Names((frozenset(scope.nodes),), frozenset(scope.extra or ()))
         compiled = compile_value(value, names, self.functions)
@@ -54,7 +59,7 @@ class ExpressionEvaluator:
         if errors:
             issues = [Issue(f.severity, f.code, f"${f.path}", f.message, f.hint, column=f.column) for f in errors]
             raise FlowLoadError(issues, "the expression")
-        return compiled.run(scope)
+        return partial(compiled.run, scope)
 
 
 @dataclass(slots=True)

@@ -115,7 +115,9 @@ class Flow(BaseModel):
         return _loaded(cls, obj, registry, None)
 
     @classmethod
-    def model_validate_json(cls, json_data: str | bytes | bytearray, *, registry: NodeRegistry | None = None, **_: Any) -> Self:
+    def model_validate_json(
+        cls, json_data: str | bytes | bytearray, *, registry: NodeRegistry | None = None, **_: Any
+    ) -> Self:
         """A flow from JSON text."""
         text = json_data if isinstance(json_data, str) else bytes(json_data).decode()
         return cls.from_string(text, registry=registry)
@@ -197,6 +199,7 @@ def draft(value: Any, registry: NodeRegistry, cls: type[Flow] = Flow) -> Flow:
     """Read a document without compiling; problems are kept in the draft, relative to it."""
     issues: list[Issue] = []
     if isinstance(value, Flow):
+        _draft_own(value)
         return value
     if isinstance(value, str):
         try:
@@ -289,10 +292,7 @@ def compile_flow(flow: Flow) -> None:
     """Compile; warnings become ``flow.issues``. Raises ``FlowLoadError`` when there are errors."""
     from plaita.core.compiling import compile_root
 
-    if not flow._raws and flow.nodes and flow._nodes_registry is None:
-        registry = get_default_registry()
-        flow._nodes_registry = registry
-        flow.nodes = [_draft_node(raw, i, registry, flow._drafted) for i, raw in enumerate(flow.nodes)]
+    _draft_own(flow)
     program, issues = compile_root(flow)
     document = flow._document
     if document is not None:
@@ -301,6 +301,14 @@ def compile_flow(flow: Flow) -> None:
         ordered = sorted(issues, key=lambda i: i.severity != "error")
         raise FlowLoadError(ordered, "the flow" if document is None else document.source)
     flow._program, flow._issues = program, tuple(issues)
+
+
+def _draft_own(flow: Flow) -> None:
+    """Read the node documents of a flow that was made of objects."""
+    if not flow._raws and flow.nodes and flow._nodes_registry is None:
+        registry = get_default_registry()
+        flow._nodes_registry = registry
+        flow.nodes = [_draft_node(raw, i, registry, flow._drafted) for i, raw in enumerate(flow.nodes)]
 
 
 def _placed(issue: Issue, document: Document) -> Issue:

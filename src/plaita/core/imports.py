@@ -21,9 +21,7 @@ def import_nodes(name: str, registry: NodeRegistry | None = None) -> list[str]:
 
     Answers the node types. Raises ``NotFound`` when there is no such module or its import fails.
     """
-    module = _imported.get(name)
-    if module is None:
-        module = _imported[name] = _load(name)
+    module = load_module(name)
     registry = registry or get_default_registry()
     types = []
     for value in vars(module).values():
@@ -32,6 +30,14 @@ def import_nodes(name: str, registry: NodeRegistry | None = None) -> list[str]:
             registry.register(value)
             types.append(value.node_type)
     return types
+
+
+def load_module(name: str) -> ModuleType:
+    """The module behind a name or a file, imported once. Raises ``NotFound``."""
+    module = _imported.get(name)
+    if module is None:
+        module = _imported[name] = _load(name)
+    return module
 
 
 def _load(name: str) -> ModuleType:

@@ -127,7 +127,9 @@ def restore(
     run = Run(program, conditions)
     head = _read(stored, "h")
     if not isinstance(head, list) or head[0] != FORMAT:
-        raise UnreadableState("h", f"format {head[0] if isinstance(head, list) else head!r}, this release reads {FORMAT}")
+        raise UnreadableState(
+            "h", f"format {head[0] if isinstance(head, list) else head!r}, this release reads {FORMAT}"
+        )
     _, run.base_ms, run.deadline_ms, active_ms, run.now_ms, run.redrives, ready = head
     run.active_ms, run.started = float(active_ms), True
     keys = _by_frame(stored)

@@ -59,14 +59,14 @@ class NodeLink:
     def compiled(self, raw: Json, field_name: str, *, loop: bool = False) -> Compiled:
         """The same with what is known of the value."""
         names = self._loop_names() if loop else self.names
-        return self._found(compile_value(raw, names, self.linking.functions), field_name)
+        return self._found(compile_value(raw, names, self.linking.functions), raw, field_name)
 
     def condition(self, raw: Json, field_name: str, *, loop: bool = False) -> Callable[[Any], bool]:
         """Compile a condition or a group."""
         names = self._loop_names() if loop else self.names
-        return self._found(compile_condition(raw, names, self.linking.functions), field_name).run
+        return self._found(compile_condition(raw, names, self.linking.functions), raw, field_name).run
 
-    def _found(self, compiled: Compiled, field_name: str) -> Compiled:
+    def _found(self, compiled: Compiled, raw: Json, field_name: str) -> Compiled:
         for depth, node_id in compiled.nodes:
             if depth <= 0:
                 self.reads.append((depth, node_id, field_name))
@@ -74,7 +74,9 @@ class NodeLink:
             self.env_fields.append(field_name)
         for f in compiled.findings:
             where = f"{field_name}{f.path}"
-            self.report(f.code, where, f.message, hint=f.hint, severity=f.severity, column=f.column)
+            # A value can be too deep without any expression in it.
+            code = "too_deep" if f.code == "expression_too_large" and not isinstance(raw, str) else f.code
+            self.report(code, where, f.message, hint=f.hint, severity=f.severity, column=f.column)
         return compiled
 
     def _loop_names(self) -> Names:

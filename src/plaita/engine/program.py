@@ -107,4 +107,3 @@ class Program:
     """Where the flow may wait: addresses without rounds, such as ``l/c/w``."""
     calls: bool
     """Does the flow have effectful nodes?"""
-

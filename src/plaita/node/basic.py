@@ -23,7 +23,9 @@ from plaita.node.spelling import either
 if TYPE_CHECKING:
     from plaita.engine.linking import NodeLink
 
-BASE_FIELDS = frozenset({"id", "name", "desc", "next", "timeout", "timeout_handler", "error_handler", "source_line", "on_doubt"})
+BASE_FIELDS = frozenset(
+    {"id", "name", "desc", "next", "timeout", "timeout_handler", "error_handler", "source_line", "on_doubt"}
+)
 
 
 class Node(BaseModel):

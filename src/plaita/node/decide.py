@@ -85,7 +85,9 @@ class Switch(Node):
             elif branch.condition is not None:
                 arms.append((branch.priority, link.condition(branch.condition, f"branches[{i}].condition"), target))
             else:
-                link.report("branch_without_condition", f"branches[{i}]", "a branch needs a condition or isDefault: true")
+                link.report(
+                    "branch_without_condition", f"branches[{i}]", "a branch needs a condition or isDefault: true"
+                )
         arms.sort(key=lambda arm: -arm[0])
         link.cn.step = steps.branch(link.cn, [(test, target) for _, test, target in arms], otherwise)
 
@@ -129,5 +131,3 @@ class Case(Node):
             value = link.value(case.value, f"cases[{i}].value")
             arms.append((matches(value), link.target(case.id, f"cases[{i}].id")))
         link.cn.step = steps.branch(link.cn, arms, link.target(self.default, "default"))
-
-

@@ -75,7 +75,10 @@ class NodeRegistry:
         if not isinstance(node_type, str):
             return "a node needs a 'type'", f"types: {', '.join(known)}"
         hint = suggest(node_type, known) or f"types: {', '.join(known)}"
-        return f"unknown node type {node_type!r}", f"{hint}; a custom type is found through metadata.imports or --import"
+        return (
+            f"unknown node type {node_type!r}",
+            f"{hint}; a custom type is found through metadata.imports or --import",
+        )
 
     def list_types(self) -> list[str]:
         """All known types, sorted."""

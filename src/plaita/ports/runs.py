@@ -120,7 +120,11 @@ class Closing:
 
 @dataclass(frozen=True, slots=True)
 class Spawn:
-    """A child run to submit. With ``wait_id`` the parent is told of its end; without, it is detached."""
+    """A child run to submit. With ``wait_id`` the parent is told of its end; without, it is detached.
+
+    The wait is answered with ``{"run_id", "status", "output", "error"}``; besides the terminal states the status may
+    be ``tombstoned`` or ``conflict``: the child could not be started.
+    """
 
     submission: Submission
     wait_id: WaitId | None

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Literal
 
 from plaita.app import store_opener, worker_options
 from plaita.base.clock import SystemClock
+from plaita.base.errors import NotSupported
+from plaita.control.looking import run_of
 from plaita.ports.backend import Backend
 from plaita.ports.processes import Process
 from plaita.ports.queries import RunView
@@ -20,6 +21,7 @@ from plaita.settings import Settings
 from plaita.telemetry.sink import Telemetry
 
 POLL_MS = 100
+PAGE = 200
 
 Until = Literal["wait", "end"]
 
@@ -43,7 +45,7 @@ def is_over(view: RunView) -> bool:
 def rests(view: RunView, now_ms: int) -> bool:
     """Does it wait for something outside, with nothing to do now? A backoff or a due timer is no rest."""
     due_later = view.due_ms is None or view.due_ms > now_ms
-    if view.blocked_reason:
+    if view.blocked_reason and view.due_ms is None:
         return True
     waits = view.status == "suspended" and view.token is None and view.retry_ms is None and due_later
     starts_later = view.status == "queued" and view.not_before_ms is not None and view.not_before_ms > now_ms
@@ -56,10 +58,12 @@ async def drive(
     """Drive one execution and its children until it rests (or ends); answers what it is then.
 
     Stops early when ``stop`` is set or the time is up: what runs is handed back. Another live process may do the work.
+    Raises ``NotSupported`` when this process cannot load the flow.
     """
     stop = stop or asyncio.Event()
+    view = await run_of(store, execution_id)
     options = worker_options(how.settings, only=execution_id)
-    options = replace(options, imports=(*options.imports, *how.imports))
+    options = replace(options, queues=(view.queue,), imports=(*options.imports, *how.imports))
     worker = Worker(
         store,
         options,
@@ -69,28 +73,25 @@ async def drive(
     )
     ended = asyncio.Event()
     working = asyncio.create_task(worker.run(ended))
-    clock = SystemClock()
-    start = clock.elapsed_ms()
+    ends = None if timeout_ms is None else SystemClock().elapsed_ms() + timeout_ms
     try:
-        while True:
-            view = await _view(store, execution_id)
+        while not (stop.is_set() or working.done() or view.closure in worker.lacks):
+            view = await run_of(store, execution_id)
             if is_over(view) or (how.until == "wait" and rests(view, await store.now_ms())):
                 break
-            if stop.is_set() or working.done():
-                break
-            if timeout_ms is not None and clock.elapsed_ms() - start >= timeout_ms:
+            if ends is not None and SystemClock().elapsed_ms() >= ends:
                 break
             await worker.changed(POLL_MS)
     finally:
         ended.set()
         await working
-    return await _view(store, execution_id)
-
-
-async def _view(store: Backend, execution_id: RunId) -> RunView:
-    view = await store.run(execution_id)
-    if view is None:
-        raise KeyError(execution_id)
+    view = await run_of(store, execution_id)
+    if not is_over(view) and view.closure in worker.lacks:
+        reason = worker.lacks[view.closure]
+        raise NotSupported(
+            f"this process cannot load the flow of execution {execution_id}: {reason}",
+            "--import MODULE or FILE.py names the custom nodes it needs",
+        )
     return view
 
 
@@ -109,20 +110,59 @@ async def is_taken(store: Backend, view: RunView) -> bool:
 
 async def drive_unless_taken(store: Backend, execution_id: RunId, how: Drive) -> RunView:
     """Drive to the next wait, unless a live process does it."""
-    view = await _view(store, execution_id)
+    view = await run_of(store, execution_id)
     if is_over(view) or await is_taken(store, view):
         return view
     return await drive(store, execution_id, how)
 
 
-async def due_executions(store: Backend) -> list[RunId]:
-    """Executions that somebody should look at now and nobody holds, for example after an event."""
-    now = await store.now_ms()
-    found: list[RunId] = []
-    for status in ("suspended", "running", "queued"):
-        views, _ = await store.runs(status=status, limit=1000)
+async def follow(
+    store: Backend,
+    execution_id: RunId,
+    how: Drive,
+    *,
+    stop: asyncio.Event | None = None,
+    timeout_ms: int | None = None,
+    patience_ms: int | None = None,
+) -> RunView:
+    """Until it rests (or ends), whoever moves it: driven here, or watched while a live process takes it.
+
+    ``timeout_ms`` bounds all of it, ``patience_ms`` only the watching of another process.
+    """
+    stop, clock = stop or asyncio.Event(), SystemClock()
+    begun = clock.elapsed_ms()
+    while True:
+        view = await run_of(store, execution_id)
+        if is_over(view) or (how.until == "wait" and rests(view, await store.now_ms())) or stop.is_set():
+            return view
+        passed = int(clock.elapsed_ms() - begun)
+        if timeout_ms is not None and passed >= timeout_ms:
+            return view
+        if not await is_taken(store, view):
+            left = None if timeout_ms is None else timeout_ms - passed
+            return await drive(store, execution_id, how, stop, left)
+        if patience_ms is not None and passed >= patience_ms:
+            return view
+        await store.hint(POLL_MS)
+
+
+async def due_executions(store: Backend, limit: int | None = None) -> list[RunId]:
+    """Executions whose wait was answered and that nobody has looked at since, for example after an event."""
+    now, found, cursor = await store.now_ms(), list[RunId](), ""
+    while True:
+        views, cursor = await store.runs(status="suspended", limit=PAGE, cursor=cursor)
         found += [v.run_id for v in views if v.token is None and v.due_ms is not None and v.due_ms <= now]
-    return found
+        if not cursor or (limit is not None and len(found) >= limit):
+            return found[:limit]
 
 
-Opener = Callable[[], Backend]
+async def interrupted(store: Backend, flow_id: str) -> list[RunView]:
+    """Executions of a flow that were cut off: begun, not over, waiting for nothing, and no live process has them."""
+    await store.bury_dead()
+    alive = {process.holder for process in await store.living()}
+    found: list[RunView] = []
+    for status in ("running", "suspended"):
+        views, _ = await store.runs(status=status, flow_id=flow_id, limit=PAGE)
+        found += [v for v in views if status == "running" or v.retry_ms is not None]
+    held = [v for v in found if v.token is not None and v.token.nonce.rpartition(".")[0] in alive]
+    return [v for v in found if v not in held and not await is_taken(store, v)]

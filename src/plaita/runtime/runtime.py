@@ -6,6 +6,7 @@ import asyncio
 import getpass
 import threading
 from collections.abc import Coroutine, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
@@ -14,13 +15,14 @@ from plaita.base.clock import SystemClock
 from plaita.base.errors import WaitNotPossible
 from plaita.base.json import Json
 from plaita.control import acting, looking, starting
+from plaita.control.flow_files import FlowFile, is_flow_file, read_flow_file
 from plaita.control.shapes import Shape
 from plaita.core.errors import exception_of
 from plaita.core.flow import Flow
 from plaita.engine.failure import failure_from_json
 from plaita.ports.backend import Backend
 from plaita.ports.values import RunId
-from plaita.runtime.driving import Drive, drive, drive_unless_taken, due_executions
+from plaita.runtime.driving import Drive, drive_unless_taken, due_executions, follow
 from plaita.settings import Settings
 
 T = TypeVar("T")
@@ -117,23 +119,26 @@ class Runtime:
 
     async def apublish(self, flow: str | Path | Flow) -> Shape:
         """``publish`` in the running loop."""
-        loaded, fallback = as_flow(flow)
-        found = await starting.publish(self.store, loaded, fallback)
+        read = as_flow(flow)
+        found = await starting.publish(self.store, read.flow, read.name)
         return {"flow_id": found.flow_id, "version": found.version, "closure": found.closure}
 
     def start(self, flow: str | Path | Flow, value: Mapping[str, Json] | None = None, **options: Any) -> Execution:
         """Start a published flow by id, or a file or ``Flow`` as it is; ``options`` are those of ``StartOptions``."""
         return self._sync(self.astart(flow, value, **options))
 
-    async def astart(self, flow: str | Path | Flow, value: Mapping[str, Json] | None = None, **options: Any) -> Execution:
+    async def astart(
+        self, flow: str | Path | Flow, value: Mapping[str, Json] | None = None, **options: Any
+    ) -> Execution:
         """``start`` in the running loop."""
         chosen = starting.StartOptions(**options)
         given = dict(value or {})
-        if isinstance(flow, str) and not flow.endswith((".json", ".yaml", ".yml", ".py")):
+        if isinstance(flow, str) and not is_flow_file(flow):
             answer = await starting.start_published(self.store, flow, given, chosen)
         else:
-            loaded, fallback = as_flow(flow)
-            answer = await starting.start_flow(self.store, loaded, given, chosen, fallback)
+            read = as_flow(flow)
+            chosen = replace(chosen, imports=(*read.imports, *chosen.imports))
+            answer = await starting.start_flow(self.store, read.flow, given, chosen, read.name)
         return Execution(self, answer.run_id)
 
     def execution(self, execution_id: str) -> Execution:
@@ -163,7 +168,7 @@ class Runtime:
     ) -> Shape:
         """``publish_event`` in the running loop."""
         answer = await acting.publish_event(self.store, event_type, data, key, event_id)
-        for execution_id in await due_executions(self.store):
+        for execution_id in await due_executions(self.store, answer.woken) if answer.woken else ():
             await drive_unless_taken(self.store, execution_id, Drive(self.settings))
         return {"event_id": answer.event_id, "matched": answer.matched, "woken": answer.woken}
 
@@ -181,10 +186,10 @@ class Execution:
         """Drive until it waits or ends, at most ``timeout`` seconds; its shape."""
         return self._runtime._sync(self.await_(timeout))
 
-    async def await_(self, timeout: float | None = None) -> Shape:
+    async def await_(self, seconds: float | None = None) -> Shape:
         """``wait`` in the running loop."""
-        limit = None if timeout is None else int(timeout * 1000)
-        await drive(self._runtime.store, self.id, Drive(self._runtime.settings), timeout_ms=limit)
+        limit = None if seconds is None else int(seconds * 1000)
+        await follow(self._runtime.store, self.id, Drive(self._runtime.settings), timeout_ms=limit)
         return await looking.inspect(self._runtime.store, self.id)
 
     def inspect(self) -> Shape:
@@ -276,12 +281,9 @@ def _turn(loop: asyncio.AbstractEventLoop) -> None:
     loop.close()
 
 
-def as_flow(flow: str | Path | Flow) -> tuple[Flow, str]:
-    """A flow and what it is called when it has no id of its own."""
-    if isinstance(flow, Flow):
-        return flow, "flow"
-    path = Path(flow)
-    return Flow.from_file(path), path.stem
+def as_flow(flow: str | Path | Flow) -> FlowFile:
+    """A flow with its name and what loading it needs."""
+    return FlowFile(flow, flow.flow_id or "flow") if isinstance(flow, Flow) else read_flow_file(flow)
 
 
 def whoami() -> str:
@@ -290,5 +292,3 @@ def whoami() -> str:
         return getpass.getuser()
     except (KeyError, OSError):
         return "unknown"
-
-

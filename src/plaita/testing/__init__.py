@@ -1,1 +1,1 @@
-"""testing"""
+"""What ships for tests: the contracts of the ports."""

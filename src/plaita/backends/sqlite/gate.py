@@ -14,7 +14,7 @@ from plaita.backends.rows import Limits, Rows
 from plaita.backends.sqlite.connection import Synchronous, is_busy, open_file, unavailable
 from plaita.backends.sqlite.ledger import SqliteEvents, SqliteLedger
 from plaita.backends.sqlite.record import SqliteRecord
-from plaita.backends.sqlite.runs import SqliteRuns
+from plaita.backends.sqlite.runs import Headers, SqliteRuns
 from plaita.backends.sqlite.shelf import SqliteShelf, SqliteTasks
 from plaita.backends.sqlite.waits import SqliteWaits
 from plaita.base.clock import Clock, roll
@@ -24,7 +24,6 @@ T = TypeVar("T")
 Verb = Callable[[Rows], Any]
 
 BATCH_MAX = 64
-LOCK_WAIT_MS = 5_000
 RETRY_MS = (0.2, 5.0)
 """Between two tries for the write lock: random, so that no process starves another."""
 READ_WAIT_MS = 1_000
@@ -33,9 +32,9 @@ READ_WAIT_MS = 1_000
 class SqliteRows:
     """One transaction."""
 
-    def __init__(self, db: sqlite3.Connection, limits: Limits, now: int) -> None:
+    def __init__(self, db: sqlite3.Connection, limits: Limits, now: int, known: Headers | None = None) -> None:
         self.now, self.limits = now, limits
-        self.runs = SqliteRuns(db, now)
+        self.runs = SqliteRuns(db, now, known)
         self.record = SqliteRecord(db, now)
         self.waits = SqliteWaits(db, self.runs)
         self.events = SqliteEvents(db, self.runs)
@@ -57,6 +56,8 @@ class SqliteGate:
         self._pid = os.getpid()
         self._queue: deque[tuple[Verb, asyncio.Future[Any]]] = deque()
         self._scheduled = False
+        self._known: Headers = {}
+        self._known_version = -1
         self._blocked_since: float | None = None
         self.stirred = asyncio.Event()
 
@@ -73,14 +74,14 @@ class SqliteGate:
         self._check_process()
         try:
             return self._read(question)
-        except sqlite3.OperationalError as e:
+        except sqlite3.DatabaseError as e:
             if not is_busy(e):
                 raise unavailable(e, self._path) from e
         # Only the recovery after a crash keeps readers out, and it is short.
         self._db.execute(f"PRAGMA busy_timeout = {READ_WAIT_MS}")
         try:
             return self._read(question)
-        except sqlite3.OperationalError as e:
+        except sqlite3.DatabaseError as e:
             raise unavailable(e, self._path) from e
         finally:
             self._db.execute("PRAGMA busy_timeout = 0")
@@ -155,15 +156,21 @@ class SqliteGate:
         self._db.execute("BEGIN IMMEDIATE")
 
     def _transact(self, verbs: Sequence[Verb]) -> list[Any]:
-        rows = SqliteRows(self._db, self.limits, self._clock.now_ms())
+        version = self.version()
+        if version != self._known_version:
+            self._known_version = version
+            self._known.clear()
+        rows = SqliteRows(self._db, self.limits, self._clock.now_ms(), self._known)
         try:
             answers = [verb(rows) for verb in verbs]
             rows.runs.flush()
             self._db.execute("COMMIT")
         except BaseException:
+            self._known.clear()
             if self._db.in_transaction:
                 self._db.execute("ROLLBACK")
             raise
+        rows.runs.remember()
         if rows.runs.stirred:
             self.stirred.set()
         return answers
@@ -173,12 +180,13 @@ class SqliteGate:
         try:
             return question(SqliteRows(self._db, self.limits, self._clock.now_ms()))
         finally:
-            self._db.execute("COMMIT")
+            if self._db.in_transaction:
+                self._db.execute("COMMIT")
 
     def _may_wait(self, loop: asyncio.AbstractEventLoop) -> bool:
         if self._blocked_since is None:
             self._blocked_since = loop.time()
-        return (loop.time() - self._blocked_since) * 1000 < LOCK_WAIT_MS
+        return (loop.time() - self._blocked_since) * 1000 < self.limits.lock_wait_ms
 
     def _check_process(self) -> None:
         if os.getpid() != self._pid:

@@ -26,6 +26,11 @@ _DUE_GROUP = "SELECT queue, priority, due FROM runs WHERE due IS NOT NULL"
 _BELONGINGS = ("starts", "tags", "outcomes", "frames", "history", "waits", "mailbox", "consumed", "quota", "runs")
 
 
+KNOWN_MAX = 1_000
+Headers = dict[str, tuple[RunRow, tuple[Any, ...]]]
+"""Headers as this connection last committed them, valid until another connection writes."""
+
+
 class SqliteRuns:
     """Runs of one transaction: loaded once, written back by ``flush`` if they changed.
 
@@ -33,18 +38,24 @@ class SqliteRuns:
     ``stirred``: something may have become due.
     """
 
-    def __init__(self, db: sqlite3.Connection, now: int) -> None:
+    def __init__(self, db: sqlite3.Connection, now: int, known: Headers | None = None) -> None:
         self._db, self.now = db, now
+        self._known: Headers = {} if known is None else known
         self.stirred = False
         self._loaded: dict[int, tuple[RunRow, tuple[Any, ...]]] = {}
         self._ids: dict[str, RunRow] = {}
 
     def load(self, run_id: RunId) -> RunRow | None:
         run = self._ids.get(run_id)
-        if run is None:
-            row = self._db.execute(_LOAD, (run_id,)).fetchone()
-            return None if row is None else self._keep(row)
-        return run
+        if run is not None:
+            return run
+        known = self._known.get(run_id)
+        if known is not None:
+            run = known[0]
+            self._loaded[run.rid], self._ids[run_id] = known, run
+            return run
+        row = self._db.execute(_LOAD, (run_id,)).fetchone()
+        return None if row is None else self._keep(row)
 
     def at(self, rid: int) -> RunRow:
         known = self._loaded.get(rid)
@@ -70,6 +81,7 @@ class SqliteRuns:
             self._db.execute(f"DELETE FROM {table} WHERE rid = ?", (run.rid,))
         self._loaded.pop(run.rid, None)
         self._ids.pop(run.run_id, None)
+        self._known.pop(run.run_id, None)
 
     def due(self, queues: Sequence[str], only: RunId | None, *, takeovers: bool, limit: int) -> list[RunRow]:
         self.flush()
@@ -168,6 +180,18 @@ class SqliteRuns:
                 if run.nonce is None and run.due is not None:
                     self.stirred = True
             loaded[rid] = (run, values)
+
+    def remember(self) -> None:
+        """After the commit: keep the headers of held runs, whose next settle will want them."""
+        known = self._known
+        if len(known) > KNOWN_MAX:
+            known.clear()
+        for entry in self._loaded.values():
+            run = entry[0]
+            if run.nonce is not None:
+                known[run.run_id] = entry
+            else:
+                known.pop(run.run_id, None)
 
     def _keep(self, row: tuple[Any, ...]) -> RunRow:
         known = self._loaded.get(row[0])

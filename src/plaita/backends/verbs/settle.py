@@ -112,7 +112,7 @@ def _may_close(rows: Rows, run: RunRow, closing: Closing, ack: int) -> bool:
     if wait is None:
         raise ValueError(f"run {run.run_id!r} has no wait {closing.wait_id!r}")
     if closing.why == "read":
-        return wait.state == "resolved"
+        return wait.state == "resolved" and not _is_unread(rows, run, wait, ack)
     if closing.why == "event":
         return wait.state == "open" and wait.cand == closing.event
     if wait.cand is not None and _was_read(rows, run, wait, ack):
@@ -125,6 +125,11 @@ def _was_read(rows: Rows, run: RunRow, wait: WaitRow, ack: int) -> bool:
     return any(
         m.number <= ack and m.kind == "candidate" and m.wait_id == wait.wait_id for m in rows.waits.mailbox(run)
     )  # fmt: skip
+
+
+def _is_unread(rows: Rows, run: RunRow, wait: WaitRow, ack: int) -> bool:
+    """Whether the answer came after what the holder has read: then this is not the answer it means."""
+    return any(m.number > ack and m.kind == "wake" and m.wait_id == wait.wait_id for m in rows.waits.mailbox(run))
 
 
 def _unanswered(closing: Closing) -> By | None:
@@ -183,6 +188,10 @@ def _go_on(rows: Rows, run: RunRow, step: Step) -> Settled:
             finish(rows, run, Ending(status, output, error))
         case Park(due_ms, retry_ms) if not run.unread:
             _give_back(rows, run)
+            if due_ms is None and run.status != "suspended":
+                raise ValueError(
+                    f"run {run.run_id!r} parks without a timer and without an open wait: nobody would look"
+                )
             run.due, run.retry = due_ms, retry_ms
         case Block(reason):
             _give_back(rows, run)

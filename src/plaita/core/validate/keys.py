@@ -71,4 +71,6 @@ def _unknown(raw: Mapping[str, Any], known: frozenset[str], path: str, node_id: 
         if typo:
             yield Issue("error", "misspelled_key", f"{path}.{key}", f"{key!r} is not a known key", hint, node_id)
         else:
-            yield Issue("warning", "unknown_key", f"{path}.{key}", f"{key!r} is not a known key; it is ignored", hint, node_id)
+            yield Issue(
+                "warning", "unknown_key", f"{path}.{key}", f"{key!r} is not a known key; it is ignored", hint, node_id
+            )

@@ -91,6 +91,11 @@ class Worker:
         """Runs this worker holds."""
         return len(self._attempts)
 
+    @property
+    def lacks(self) -> Mapping[str, str]:
+        """Definitions this process failed to load, by closure hash, with the reason."""
+        return self._definitions.lacks
+
     async def run(self, stop: asyncio.Event) -> None:
         """Work until ``stop`` is set, then drain: attempts reach their next settle and hand their run back."""
         for name in self.options.imports:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from plaita.ports.runs import Arm, Closing, Keep, Park, Settled, WaitConflict
+from plaita.ports.runs import Arm, Claim, Closing, Keep, Park, Settled, WaitConflict
 from plaita.ports.values import By, Mail, RunId, WaitId
 from plaita.testing.conformance.stage import RUN, WAIT, Contract, Stage, hand, listen
 
@@ -120,6 +120,18 @@ class EventContract(Contract):
             woken += len(claims)
         assert woken == runs
         assert not (await stage.backend.publish("e", "pay", "k", b"{}")).pending
+
+    async def test_a_timeout_loses_to_an_event_that_the_fan_out_has_not_brought_yet(self, stage: Stage) -> None:
+        for number in range(200):
+            await self._park(stage, listen(), run_id=f"r{number}")
+        claim = await stage.keep(await stage.hold("late"), listen())
+        event = await stage.backend.publish("e", "pay", "k", b'"paid"')
+        assert event.pending
+        assert await stage.waits("late") == {WAIT: "open"}
+        assert await stage.settle(claim, Keep(), closes=(Closing(WAIT, "timeout"),)) == WaitConflict(WAIT)
+        again = await stage.backend.reload(claim.header.run_id, claim.token)
+        assert isinstance(again, Claim)
+        assert again.mailbox == (Mail(1, "wake", WAIT, b'"paid"', event.number),)
 
     async def test_a_cancelled_wait_gets_nothing(self, stage: Stage) -> None:
         await stage.keep(await stage.hold(), listen(), hand(W2))

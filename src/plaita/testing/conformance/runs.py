@@ -273,6 +273,12 @@ class SettleContract(Contract):
         await stage.settle(claim, Keep(), closes=(Closing(WAIT, "timeout"),))
         assert await stage.backend.wake(RUN, WAIT, b"1") == AlreadyResolved(By("timeout"))
 
+    async def test_a_close_by_reading_is_refused_while_the_answer_is_beyond_what_was_read(self, stage: Stage) -> None:
+        claim = await stage.keep(await stage.hold(), hand())
+        await stage.backend.wake(RUN, WAIT, b"1")
+        assert await stage.settle(claim, Keep(), closes=(Closing(WAIT, "read"),)) == WaitConflict(WAIT)
+        await stage.keep(claim, closes=(Closing(WAIT, "read"),), ack=1)
+
     async def test_an_end_is_refused_while_an_answer_is_unread(self, stage: Stage) -> None:
         claim = await stage.keep(await stage.hold(), hand())
         await stage.backend.wake(RUN, WAIT, b"1")

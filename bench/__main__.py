@@ -1,0 +1,13 @@
+"""``python -m bench [inprocess] [durable] [startup]``: run all or some, print the report."""
+
+from __future__ import annotations
+
+import sys
+
+from bench import durable, inprocess, startup
+
+SECTIONS = {"inprocess": inprocess.run, "durable": durable.run, "startup": startup.run}
+
+for name in sys.argv[1:] or SECTIONS:
+    for line in SECTIONS[name]():
+        print(line, flush=True)

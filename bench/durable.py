@@ -1,0 +1,132 @@
+"""Durable runs on SQLite: executions and effectful steps a second, latency of a lone step, memory of suspended runs.
+
+The floor of a step is a transaction of the same rows on the same file, prepared and without any logic.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import resource
+import sqlite3
+import statistics
+import tempfile
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, ClassVar, Literal
+
+from plaita import Flow, Node
+from plaita.app import worker_options
+from plaita.backends.sqlite import SqliteBackend
+from plaita.control.starting import StartOptions, start_flow
+from plaita.node.registry import get_default_registry
+from plaita.server.worker import Worker
+from plaita.settings import Settings
+from plaita.telemetry.sink import LogTelemetry
+
+IN_FLIGHT = 100
+SYNC: tuple[Literal["FULL", "NORMAL"], ...] = ("FULL", "NORMAL")
+
+
+class Touch(Node):
+    """An effect that costs nothing."""
+
+    node_type: ClassVar[str] = "touch"
+
+    async def arun(self, execution: Any) -> dict[str, Any]:
+        return {"ok": True, "n": 1, "key": "k", "text": "some text"}
+
+
+def effects(count: int) -> Flow:
+    """start -> count effects -> end."""
+    nodes: list[dict[str, Any]] = [{"type": "start", "id": "s", "next": "n1"}]
+    for i in range(1, count + 1):
+        nodes.append({"type": "touch", "id": f"n{i}", "next": f"n{i + 1}" if i < count else "e"})
+    nodes.append({"type": "end", "id": "e", "output": f"$NODE.n{count}"})
+    return Flow.model_validate({"flow_id": f"effects{count}", "nodes": nodes})
+
+
+def pure_five() -> Flow:
+    """Five nodes, no effect."""
+    from bench.flows import chain
+
+    return Flow.model_validate(chain(3))
+
+
+async def _drive(path: Path, sync: Literal["FULL", "NORMAL"], flow: Flow, runs: int, in_flight: int) -> float:
+    """Seconds from the first claim until all runs have ended."""
+    store = SqliteBackend(path, synchronous=sync)
+    for i in range(runs):
+        await start_flow(store, flow, {"x": 0}, StartOptions(execution_id=f"r{i}"))
+    options = replace(worker_options(Settings()), concurrency=in_flight)
+    worker = Worker(store, options, renewal_opener=lambda: SqliteBackend(path, synchronous=sync), telemetry=LogTelemetry())
+    stop = asyncio.Event()
+    started = time.perf_counter()
+    working = asyncio.create_task(worker.run(stop))
+    while True:
+        await worker.changed(1_000)
+        if worker.running == 0:
+            left, _ = await store.runs(status="queued", limit=1)
+            running, _ = await store.runs(status="running", limit=1)
+            if not left and not running:
+                break
+    elapsed = time.perf_counter() - started
+    stop.set()
+    await working
+    done, _ = await store.runs(status="completed", limit=1)
+    assert done
+    await store.close()
+    return elapsed
+
+
+def _measure(sync: Literal["FULL", "NORMAL"], flow: Flow, runs: int, in_flight: int) -> float:
+    with tempfile.TemporaryDirectory() as folder:
+        return asyncio.run(_drive(Path(folder) / "bench.db", sync, flow, runs, in_flight))
+
+
+def _floor(sync: str, steps: int, group: int) -> float:
+    """Bare transactions: a header update, two frame rows and two history rows a step, ``group`` steps a commit."""
+    with tempfile.TemporaryDirectory() as folder:
+        db = sqlite3.connect(Path(folder) / "floor.db", isolation_level=None)
+        db.execute("PRAGMA journal_mode=WAL")
+        db.execute(f"PRAGMA synchronous={sync}")
+        db.execute("CREATE TABLE run (id INTEGER PRIMARY KEY, seq INTEGER, due INTEGER, last TEXT)")
+        db.execute("CREATE TABLE frame (id INTEGER, key TEXT, value BLOB, PRIMARY KEY (id, key)) WITHOUT ROWID")
+        db.execute("CREATE TABLE history (id INTEGER, seq INTEGER, data BLOB, PRIMARY KEY (id, seq)) WITHOUT ROWID")
+        db.executemany("INSERT INTO run VALUES (?, 0, 0, '')", [(i,) for i in range(group)])
+        value = b'[null,null,null,"n17","c","n16",null,0,[null,null,null,null],"@n17#1",[1,0.5]]'
+        started = time.perf_counter()
+        for step in range(steps // group):
+            db.execute("BEGIN IMMEDIATE")
+            for i in range(group):
+                db.execute("UPDATE run SET seq=?, due=?, last=? WHERE id=? AND seq=?", (step + 1, step, "d", i, step))
+                db.execute("INSERT OR REPLACE INTO frame VALUES (?, 'f', ?)", (i, value))
+                db.execute("INSERT OR REPLACE INTO frame VALUES (?, ?, ?)", (i, f"n{step}", value))
+                db.execute("INSERT INTO history VALUES (?, ?, ?)", (i, 2 * step, value))
+                db.execute("INSERT INTO history VALUES (?, ?, ?)", (i, 2 * step + 1, value))
+            db.execute("COMMIT")
+        elapsed = time.perf_counter() - started
+        db.close()
+        return elapsed
+
+
+def run(rounds: int = 3) -> list[str]:
+    """The lines of the report."""
+    get_default_registry().register(Touch)
+    lines = ["durable on SQLite, history on (median of 3)"]
+    for sync in SYNC:
+        five = statistics.median(_measure(sync, pure_five(), 2_000, IN_FLIGHT) for _ in range(rounds))
+        lines.append(f"  {sync:6} five-node executions, {IN_FLIGHT} in flight: {2_000 / five:8.0f} /s")
+        steps, runs = 50, 200
+        many = statistics.median(_measure(sync, effects(steps), runs, IN_FLIGHT) for _ in range(rounds))
+        bare = statistics.median(_floor(sync, steps * runs, IN_FLIGHT) for _ in range(rounds))
+        rate = steps * runs / many
+        lines.append(
+            f"  {sync:6} effectful steps,      {IN_FLIGHT} in flight: {rate:8.0f} /s   "
+            f"bare transactions {steps * runs / bare:8.0f} /s   {many / bare:4.1f}x the floor"
+        )
+        alone = statistics.median(_measure(sync, effects(300), 1, 1) for _ in range(rounds))
+        lone = statistics.median(_floor(sync, 300, 1) for _ in range(rounds))
+        lines.append(f"  {sync:6} one execution alone: {1e6 * alone / 300:6.0f} us a step   floor {1e6 * lone / 300:6.0f} us")
+    lines.append(f"  RSS of this process: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MB")
+    return lines

@@ -1,0 +1,46 @@
+"""Import time against pydantic's own, and the memory of an idle worker."""
+
+from __future__ import annotations
+
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+ROUNDS = 9
+
+
+def _import_ms(code: str) -> float:
+    started = time.perf_counter()
+    subprocess.run([sys.executable, "-c", code], check=True)
+    return 1000 * (time.perf_counter() - started)
+
+
+def _idle_worker_mb() -> float:
+    with tempfile.TemporaryDirectory() as folder:
+        environ = {**os.environ, "PLAITA_STORE": f"sqlite:///{folder}/idle.db", "PLAITA_LOG_LEVEL": "ERROR"}
+        process = subprocess.Popen([sys.executable, "-m", "plaita.cli.main", "worker"], env=environ)
+        try:
+            time.sleep(3)
+            status = open(f"/proc/{process.pid}/status").read()  # noqa: SIM115, PTH123
+        finally:
+            process.terminate()
+            process.wait()
+    return int(status.split("VmRSS:")[1].split()[0]) / 1024
+
+
+def run() -> list[str]:
+    """The lines of the report."""
+    found: dict[str, list[float]] = {"pass": [], "import pydantic": [], "from plaita import Flow": []}
+    for _ in range(ROUNDS):
+        for code, values in found.items():
+            values.append(_import_ms(code))
+    ms = {code: statistics.median(values) for code, values in found.items()}
+    bare = ms["pass"]
+    pydantic, flow = ms["import pydantic"] - bare, ms["from plaita import Flow"] - bare
+    lines = ["start-up (median of 9, interpreter subtracted)"]
+    lines.append(f"  import pydantic {pydantic:.0f} ms, from plaita import Flow {flow:.0f} ms: pydantic + {flow - pydantic:.0f} ms")
+    lines.append(f"  idle worker: {_idle_worker_mb():.0f} MB")
+    return lines

@@ -1,0 +1,79 @@
+"""``plaita cancel``, ``retry``, ``delete``: acting on executions by id."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING
+
+import typer
+
+from plaita.cli.options import AsJson, Debug, ExecutionId, ExecutionIds, Imports, Store
+
+if TYPE_CHECKING:
+    from plaita.cli.desk import Desk
+
+
+def cancel(ids: ExecutionIds, store: Store = None, as_json: AsJson = False, debug: Debug = False) -> None:
+    """End executions, whatever they do or wait for. Each answer says what really happened."""
+    from plaita.cli.desk import at_desk, settings_of
+    from plaita.control import acting
+    from plaita.runtime.runtime import whoami
+
+    async def one(desk: Desk, execution_id: str) -> str:
+        return await acting.cancel(desk.store, execution_id, whoami())
+
+    raise typer.Exit(at_desk(lambda desk: _each(desk, ids, one), settings_of(store), store, as_json=as_json))
+
+
+def delete(ids: ExecutionIds, store: Store = None, as_json: AsJson = False, debug: Debug = False) -> None:
+    """Remove executions that have ended; their ids stay taken."""
+    from plaita.cli.desk import at_desk, settings_of
+    from plaita.control import acting
+
+    async def one(desk: Desk, execution_id: str) -> str:
+        await acting.delete(desk.store, execution_id)
+        return "deleted"
+
+    raise typer.Exit(at_desk(lambda desk: _each(desk, ids, one), settings_of(store), store, as_json=as_json))
+
+
+def retry(
+    execution_id: ExecutionId,
+    imports: Imports = None,
+    store: Store = None,
+    as_json: AsJson = False,
+    debug: Debug = False,
+) -> None:
+    """Open a failed execution again at the failed node and let it go on; finished nodes do not run again."""
+    from plaita.cli.desk import at_desk, settings_of
+    from plaita.control import acting
+
+    async def work(desk: Desk) -> int:
+        await acting.retry(desk.store, execution_id)
+        return await desk.show(await desk.move(execution_id))
+
+    raise typer.Exit(at_desk(work, settings_of(store, imports), store, as_json=as_json))
+
+
+async def _each(desk: Desk, ids: list[str], one: Callable[[Desk, str], Awaitable[str]]) -> int:
+    """Every id in turn; one that cannot be acted on does not stop the others. The first error's exit code."""
+    from plaita.base.errors import PlaitaError
+    from plaita.cli.failing import DONE, error_shape, exit_code, report
+    from plaita.cli.screen import say, show_json
+
+    items, code = [], DONE
+    for execution_id in ids:
+        try:
+            answer = await one(desk, execution_id)
+        except PlaitaError as e:
+            code = code or exit_code(e)
+            items.append({"execution_id": execution_id, "error": error_shape(e)})
+            if not desk.as_json:
+                report(e, as_json=False, debug=False)
+            continue
+        items.append({"execution_id": execution_id, "answer": answer})
+        if not desk.as_json:
+            say(f"{execution_id}: {answer}")
+    if desk.as_json:
+        show_json({"items": items, "next": None})
+    return code

@@ -1,0 +1,55 @@
+"""``plaita event publish``: a fact from outside."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from plaita.cli.options import AsJson, Data, Debug, Imports, Store
+
+if TYPE_CHECKING:
+    from plaita.base.json import Json
+    from plaita.cli.desk import Desk
+
+
+def publish(
+    event_type: Annotated[str, typer.Argument(metavar="TYPE", help="The type waits listen for.")],
+    data: Data = None,
+    key: Annotated[str | None, typer.Option("--key", help="The key that correlated waits listen for.")] = None,
+    event_id: Annotated[str, typer.Option("--id", metavar="ID", help="The same id twice is one event.")] = "",
+    imports: Imports = None,
+    store: Store = None,
+    as_json: AsJson = False,
+    debug: Debug = False,
+) -> None:
+    """Publish an event. Says how many waits matched and woke, and lets their executions go on."""
+    from plaita.cli.desk import at_desk, settings_of
+    from plaita.cli.inputs import read_json
+
+    payload = read_json(data, "--data")
+
+    async def work(desk: Desk) -> None:
+        await _publish(desk, event_type, payload, key, event_id)
+
+    at_desk(work, settings_of(store, imports), store, as_json=as_json, create=True)
+
+
+async def _publish(desk: Desk, event_type: str, data: Json, key: str | None, event_id: str) -> None:
+    from plaita.cli.screen import say, show_json
+    from plaita.control import acting
+    from plaita.runtime.driving import due_executions
+
+    answer = await acting.publish_event(desk.store, event_type, data, key, event_id)
+    moved = []
+    if answer.matched and not answer.duplicate:
+        moved = [await desk.move(execution_id) for execution_id in await due_executions(desk.store, answer.matched)]
+    if desk.as_json:
+        facts = {"event_id": answer.event_id, "matched": answer.matched, "woken": answer.woken}
+        show_json({**facts, "duplicate": answer.duplicate, "pending": answer.pending, "executions": moved})
+        return
+    again = " (published before)" if answer.duplicate else ""
+    more = "; more are woken by whoever works next" if answer.pending else ""
+    say(f"{answer.event_id}: {answer.matched} waits matched, {answer.woken} woke{more}{again}")
+    for shape in moved:
+        await desk.show(shape)

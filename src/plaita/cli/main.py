@@ -1,0 +1,144 @@
+"""``plaita``: the command line. Commands import what they need when they run, so that ``--help`` is quick."""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from collections.abc import Callable, Sequence
+from types import TracebackType
+from typing import Annotated, Final
+
+import typer
+
+from plaita.base.errors import PlaitaError
+from plaita.cli import (
+    approve,
+    cancel,
+    doctor,
+    event,
+    inbox,
+    inspect,
+    prune,
+    ps,
+    publish,
+    resume,
+    run,
+    start,
+    validate,
+    wait,
+    worker,
+)
+from plaita.cli.failing import FAILED, INTERRUPTED, complain, report, report_usage
+
+COMMANDS: Final[tuple[tuple[Callable[..., None], str], ...]] = (
+    (run.run, "plaita run order.yaml -i amount=120"),
+    (validate.validate, "plaita validate --strict order.yaml"),
+    (publish.publish, "plaita publish order.yaml"),
+    (publish.flows, "plaita flows"),
+    (start.start, "plaita start order -i amount=120 --id order-17"),
+    (ps.ps, "plaita ps --status waiting"),
+    (inspect.inspect, "plaita inspect kwn9bqbqyzt3efwj7cmr --history"),
+    (wait.wait, "plaita wait kwn9bqbqyzt3efwj7cmr --timeout 30"),
+    (resume.resume, """plaita resume kwn9bqbqyzt3efwj7cmr --wait paid --data '{"ok": true}'"""),
+    (cancel.cancel, "plaita cancel kwn9bqbqyzt3efwj7cmr"),
+    (cancel.retry, "plaita retry kwn9bqbqyzt3efwj7cmr"),
+    (cancel.delete, "plaita delete kwn9bqbqyzt3efwj7cmr"),
+    (inbox.inbox, "plaita inbox --by ann"),
+    (approve.approve, "plaita approve nec502nhwn --by ann -m fine"),
+    (approve.reject, """plaita reject nec502nhwn --by ann -m "no receipt" """.rstrip()),
+    (worker.worker, "plaita worker --concurrency 20 --queues default,slow"),
+    (doctor.doctor, "plaita doctor"),
+    (prune.prune, "plaita prune --older-than 30"),
+)
+"""Every command, with an example for its help."""
+
+EVENT_COMMANDS: Final[tuple[tuple[Callable[..., None], str], ...]] = (
+    (event.publish, """plaita event publish paid --key order-17 --data '{"amount": 120}'"""),
+)
+Complaint: Final[type[Exception]] = typer.BadParameter.__mro__[2]
+"""The base of everything the parser complains about."""
+
+
+def build(*, rich: bool = False) -> typer.Typer:
+    """The application; ``rich`` draws the help with boxes and colours."""
+    mode: str | None = "rich" if rich else None
+    app = typer.Typer(
+        name="plaita",
+        help="Flows that survive: run, watch and answer durable executions.",
+        rich_markup_mode=mode,  # type: ignore[arg-type]
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    app.callback()(_options)
+    for function, example in COMMANDS:
+        app.command(epilog=f"Example: {example}")(function)
+    events = typer.Typer(help="Events from outside.", rich_markup_mode=mode)  # type: ignore[arg-type]
+    events.callback()(_nothing)
+    for function, example in EVENT_COMMANDS:
+        events.command(epilog=f"Example: {example}")(function)
+    app.add_typer(events, name="event")
+    return app
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        from plaita import __version__
+
+        typer.echo(f"plaita {__version__}")
+        raise typer.Exit
+
+
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", help="Show the version.", is_eager=True, callback=_version)
+    ] = False,
+) -> None:
+    """Flows that survive: run, watch and answer durable executions."""
+
+
+def _nothing() -> None:
+    """Events from outside."""
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """The entry point: runs a command and exits with its code."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    options = given[: given.index("--")] if "--" in given else given
+    as_json, debug = "--json" in options, "--debug" in options
+    if not debug:
+        sys.excepthook = _unexpected
+    sys.path.append(os.getcwd())  # noqa: PTH109
+    sys.exit(_run(given or ["--help"], as_json=as_json, debug=debug))
+
+
+def _run(arguments: list[str], *, as_json: bool, debug: bool) -> int:
+    command = typer.main.get_command(build(rich=sys.stdout.isatty()))
+    try:
+        code = command.main(arguments, prog_name="plaita", standalone_mode=False)
+    except PlaitaError as e:
+        return report(e, as_json=as_json, debug=debug)
+    except Complaint as e:
+        context = getattr(e, "ctx", None)
+        path = getattr(context, "command_path", "plaita")
+        return report_usage(e.format_message(), path, as_json=as_json)  # type: ignore[attr-defined]
+    except typer.Exit as e:
+        return e.exit_code
+    except (typer.Abort, KeyboardInterrupt):
+        return INTERRUPTED
+    except BrokenPipeError:
+        # The reader of the pipe has gone; the interpreter must not try to flush into it again.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return FAILED
+    return code if isinstance(code, int) else 0
+
+
+def _unexpected(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    """An error nobody raised on purpose, in two lines."""
+    at = traceback.extract_tb(trace)[-1] if trace is not None else None
+    where = f" ({at.filename}:{at.lineno})" if at is not None else ""
+    complain(f"unexpected {kind.__name__}: {error}{where}", "this is a bug; --debug shows how it came to it")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,51 @@
+"""``plaita ps``: executions, newest first."""
+
+from __future__ import annotations
+
+from typing import Annotated, Final
+
+import typer
+
+from plaita.cli.options import AsJson, Debug, Store
+
+STATUSES: Final = ("queued", "running", "suspended", "completed", "error", "cancelled")
+SPOKEN: Final = {"waiting": "suspended", "failed": "error"}
+
+
+def ps(
+    status: Annotated[str, typer.Option("--status", help=f"Only this: {', '.join((*STATUSES, *SPOKEN))}.")] = "",
+    flow: Annotated[str, typer.Option("--flow", metavar="FLOW_ID", help="Only executions of this flow.")] = "",
+    key: Annotated[str, typer.Option("--key", help="Only this business key.")] = "",
+    limit: Annotated[int, typer.Option("--limit", min=1, max=1000, help="At most so many.")] = 50,
+    after: Annotated[
+        str, typer.Option("--after", metavar="CURSOR", help="The next page: `next` of the last one.")
+    ] = "",
+    store: Store = None,
+    as_json: AsJson = False,
+    debug: Debug = False,
+) -> None:
+    """List executions, newest first."""
+    from plaita.cli.desk import at_desk, settings_of
+    from plaita.cli.screen import note, show_json, table
+    from plaita.cli.wording import label, waits_in_short
+    from plaita.control import looking
+
+    status = SPOKEN.get(status, status)
+    if status and status not in STATUSES:
+        raise typer.BadParameter(f"--status {status}: choose from {', '.join((*STATUSES, *SPOKEN))}")
+    page = at_desk(
+        lambda desk: looking.list_executions(
+            desk.store, status=status, flow_id=flow, business_key=key, limit=limit, cursor=after
+        ),
+        settings_of(store),
+        store,
+    )
+    if as_json:
+        show_json(page)
+        return
+    rows = [(e["execution_id"], e["flow_id"], label(e), e["start_time"], waits_in_short(e)) for e in page["items"]]
+    table(("EXECUTION", "FLOW", "STATUS", "STARTED", "WAITS FOR"), rows)
+    if not rows:
+        note("no executions")
+    if page["next"]:
+        note(f"there are more: --after {page['next']}")

@@ -1,0 +1,38 @@
+"""``plaita resume``: the answer to an open wait."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from plaita.cli.options import AsJson, Data, Debug, ExecutionId, Imports, Store
+
+if TYPE_CHECKING:
+    from plaita.cli.desk import Desk
+
+
+def resume(
+    execution_id: ExecutionId,
+    wait: Annotated[
+        str, typer.Option("--wait", metavar="WAIT", help="The wait, by id or node; needed when several are open.")
+    ] = "",
+    data: Data = None,
+    imports: Imports = None,
+    store: Store = None,
+    as_json: AsJson = False,
+    debug: Debug = False,
+) -> None:
+    """Answer an open wait and let the execution go on to its next wait."""
+    from plaita.cli.desk import at_desk, settings_of
+    from plaita.cli.inputs import read_json
+    from plaita.control import acting
+    from plaita.runtime.runtime import whoami
+
+    answer = read_json(data, "--data")
+
+    async def work(desk: Desk) -> int:
+        await acting.resume(desk.store, execution_id, wait, answer, whoami())
+        return await desk.show(await desk.move(execution_id))
+
+    raise typer.Exit(at_desk(work, settings_of(store, imports), store, as_json=as_json))

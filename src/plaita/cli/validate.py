@@ -1,0 +1,66 @@
+"""``plaita validate``: what is wrong with flow files."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from plaita.cli.options import AsJson, Debug, Imports, Store, Strict
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from plaita.base.issues import Issue
+
+
+def validate(
+    flows: Annotated[list[str], typer.Argument(metavar="FLOW…", help="Flow files.")],
+    strict: Strict = False,
+    imports: Imports = None,
+    store: Store = None,
+    as_json: AsJson = False,
+    debug: Debug = False,
+) -> None:
+    """Report everything that is wrong with flow files: line, place, remedy. Exit code 1 when there are errors."""
+    from plaita.cli.desk import settings_of
+    from plaita.cli.failing import DONE, FAILED, issues_shape
+    from plaita.cli.screen import show_json
+
+    settings = settings_of(store, imports)
+    items, good = [], True
+    for path in flows:
+        issues, waits = _look(path, settings.imports)
+        ok = not any(strict or i.severity == "error" for i in issues)
+        good = good and ok
+        items.append({"file": path, "ok": ok, "issues": issues_shape(issues), "waits": list(waits)})
+        if not as_json:
+            _show(path, issues, waits, ok=ok)
+    if as_json:
+        show_json({"items": items, "next": None})
+    raise typer.Exit(DONE if good else FAILED)
+
+
+def _look(path: str, imports: tuple[str, ...]) -> tuple[tuple[Issue, ...], tuple[str, ...]]:
+    """What there is to say about a file, and where the flow may wait."""
+    from plaita.base.errors import FlowLoadError
+    from plaita.control.flow_files import read_flow_file
+
+    try:
+        flow = read_flow_file(path, imports).flow
+    except FlowLoadError as e:
+        return e.issues, ()
+    return flow.issues, flow.may_wait()
+
+
+def _show(path: str, issues: Sequence[Issue], waits: Sequence[str], *, ok: bool) -> None:
+    from plaita.cli.screen import coloured, say
+
+    for issue in issues:
+        place = f"{path}:{issue.line}:{issue.column}" if issue.line is not None else path
+        hint = f" ({issue.hint})" if issue.hint else ""
+        word = coloured(issue.severity) if issue.severity == "warning" else coloured("error")
+        say(f"{place}: {word}: {issue.path}: {issue.message}{hint} [{issue.code}]")
+    if ok:
+        may = f"; may wait at {', '.join(waits)}" if waits else "; never waits"
+        say(f"{path}: {coloured('ok')}{may}")

@@ -1,0 +1,160 @@
+"""Executions, waits and times in words, with the command that lets each go on."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from plaita.base.json import Json
+from plaita.cli.screen import coloured
+from plaita.control.shapes import Shape
+
+LABELS = {"suspended": "waiting", "error": "failed"}
+STEPS = ((86_400, "day"), (3_600, "hour"), (60, "minute"), (1, "second"))
+VOTES_NAMED_MAX = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Wording:
+    """Words for one store: ``store`` is the ``--store`` that was given, ``now_ms`` the store's time."""
+
+    store: str | None
+    now_ms: int
+
+    def command(self, *words: str) -> str:
+        """A command that can be pasted."""
+        flag = ("--store", self.store) if self.store else ()
+        return shlex.join(("plaita", *words, *flag))
+
+    def when(self, iso: str | None) -> str:
+        """A time in local time, and how far it is: ``2026-05-04 17:30 (in 3 days)``."""
+        if iso is None:
+            return "no limit"
+        at = datetime.fromisoformat(iso)
+        return f"{at.astimezone():%Y-%m-%d %H:%M:%S} ({self.distance(int(at.timestamp() * 1000))})"
+
+    def distance(self, at_ms: int) -> str:
+        """How far a time is from now."""
+        seconds = (at_ms - self.now_ms) / 1000
+        for size, word in STEPS:
+            if abs(seconds) >= 0.95 * size:
+                count = round(abs(seconds) / size)
+                text = f"{count} {word}{'' if count == 1 else 's'}"
+                return f"in {text}" if seconds > 0 else f"{text} ago"
+        return "now"
+
+    def execution(self, shape: Shape, tasks: dict[str, Shape]) -> list[str]:
+        """What an execution is now, and what can be done."""
+        name = f"{shape['flow_id']} {shape['execution_id']}"
+        match shape["status"]:
+            case "completed":
+                return [f"{coloured('completed')}: {name}"]
+            case "cancelled":
+                return [f"{coloured('cancelled')}: {name}"]
+            case "error":
+                return [*self._failure(name, shape["error"]), f"  {self.command('retry', shape['execution_id'])}"]
+            case "suspended" if shape.get("retry_at"):
+                first = f"{coloured('waiting', 'retries')}: {name}, next try {self.when(shape['retry_at'])}"
+                return [first, f"  {self.command('wait', shape['execution_id'])}"]
+            case "suspended":
+                return self._waits(name, shape, tasks)
+            case status:
+                return self._goes_on(name, status, shape)
+
+    def _failure(self, name: str, error: Json) -> list[str]:
+        path = "/".join(map(str, error.get("path") or ()))
+        where = f" at {path}" if path else ""
+        kind = error.get("kind") or error.get("type") or error.get("error_type")
+        return [f"{coloured('failed')}: {name}{where}: {error.get('message')} ({kind}, code {error.get('code')})"]
+
+    def _goes_on(self, name: str, status: str, shape: Shape) -> list[str]:
+        lines = [f"{status}: {name}"]
+        if shape.get("not_before"):
+            lines.append(f"  begins {self.when(shape['not_before'])}")
+        if shape.get("blocked_reason"):
+            lines.append(f"  blocked: {shape['blocked_reason']}")
+        return [*lines, f"  {self.command('wait', shape['execution_id'])}"]
+
+    def _waits(self, name: str, shape: Shape, tasks: dict[str, Shape]) -> list[str]:
+        lines = [f"{coloured('waiting')}: {name}"]
+        if shape.get("blocked_reason"):
+            lines.append(f"  blocked: {shape['blocked_reason']}")
+        for wait in shape["waits"]:
+            since, until = self.when(wait["since"]), self.when(wait["deadline"])
+            lines.append(f"  {wait['node']} waits for {_what(wait)} since {since}, until {until}")
+            task = tasks.get(wait.get("task_id", ""))
+            lines += [f"    {line}" for line in self._ways(shape["execution_id"], wait, task)]
+        return lines
+
+    def _ways(self, execution_id: str, wait: Json, task: Shape | None) -> list[str]:
+        match wait["kind"]:
+            case "approval" if task is not None:
+                return self.task(task)
+            case "event":
+                key = ("--key", wait["key"]) if wait.get("key") else ()
+                return [self.command("event", "publish", wait["event_type"], *key, "--data", "{}")]
+            case "delay" | "child":
+                return [self.command("wait", execution_id)]
+            case _:
+                return [self.command("resume", execution_id, "--wait", wait["node"], "--data", "{}")]
+
+    def task(self, task: Shape) -> list[str]:
+        """A task: title, content, votes, and the commands of those who may still vote."""
+        lines = [task["title"] or "(no title)", *str(task["content"] or "").splitlines()]
+        for field in task["form"]:
+            lines.append(f"form: {_field(field)}")
+        lines += [f"{v['by']}: {'yes' if v['approved'] else 'no'} {v['comment']}".rstrip() for v in task["votes"]]
+        missing = votes_missing(task)
+        voted = {v["by"] for v in task["votes"]}
+        candidates = [name for name in task["approvers"] if name not in voted]
+        if candidates:
+            people = ", ".join(candidates)
+            lines.append(f"needs {missing} {'vote' if missing == 1 else 'votes'} of {people}")
+        by: list[tuple[str, ...]] = [("--by", name) for name in candidates[:missing]] or [()]
+        lines += [self.command("approve", task["task_id"], *who) for who in by[:VOTES_NAMED_MAX]]
+        return [*lines, self.command("reject", task["task_id"], *by[0], "-m", "why")]
+
+
+def votes_missing(task: Shape) -> int:
+    """How many approvals a task still needs."""
+    count = len(set(task["approvers"]))
+    needed = {"all": count, "majority": count // 2 + 1}.get(task["strategy"], 1) if count else 1
+    return max(0, int(needed) - sum(bool(v["approved"]) for v in task["votes"]))
+
+
+def label(shape: Shape) -> str:
+    """The status as people call it."""
+    if shape["status"] == "suspended" and shape.get("retry_at"):
+        return "retrying"
+    return LABELS.get(shape["status"], str(shape["status"]))
+
+
+def waits_in_short(shape: Shape) -> str:
+    """What an execution waits for, in one cell."""
+    waits: Sequence[Json] = shape["waits"]
+    return ", ".join(f"{w['node']} ({_what(w)})" for w in waits)
+
+
+def _what(wait: Json) -> str:
+    match wait["kind"]:
+        case "event":
+            key = f" with key {wait['key']}" if wait.get("key") else ""
+            return f"the event {wait['event_type']}{key}"
+        case "approval":
+            return "an approval"
+        case "delay":
+            return "its time"
+        case "child":
+            return "a child execution"
+        case _:
+            return "an answer"
+
+
+def _field(field: Json) -> str:
+    if not isinstance(field, dict):
+        return str(field)
+    name = field.get("name") or field.get("id") or field.get("label")
+    kind = field.get("type")
+    return f"{name} ({kind})" if kind else str(name)

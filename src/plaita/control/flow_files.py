@@ -1,0 +1,99 @@
+"""Reading a flow file together with the custom nodes it names."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from plaita.base.errors import FlowLoadError, InputError, NotFound
+from plaita.base.issues import Issue
+from plaita.base.spelling import suggest
+from plaita.core.flow import Flow
+from plaita.core.imports import import_nodes, load_module
+from plaita.core.text import Document, read_document
+
+SUFFIXES = (".json", ".yaml", ".yml", ".py")
+
+
+@dataclass(frozen=True, slots=True)
+class FlowFile:
+    """A flow that was read. ``name`` is its id or what its file is called.
+
+    ``imports`` are the modules and absolute paths that any process needs in order to load it.
+    """
+
+    flow: Flow
+    name: str
+    imports: tuple[str, ...] = ()
+
+
+def is_flow_file(text: str) -> bool:
+    """Does the text name a file, rather than a published flow?"""
+    return text.endswith(SUFFIXES) or "/" in text
+
+
+def read_flow_file(path: str | Path, imports: Sequence[str] = ()) -> FlowFile:
+    """A flow from JSON, YAML, or the attribute ``flow`` of a Python file.
+
+    ``imports`` and those the file names in ``metadata.imports`` (paths beside it) are imported first. Raises
+    ``NotFound`` (no such file or module) and ``FlowLoadError`` (everything that is wrong with the flow).
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise NotFound(f"there is no flow file {path}", _like(path))
+    given = tuple(absolute(name) for name in imports)
+    for name in given:
+        import_nodes(name)
+    if path.suffix == ".py":
+        flow = _from_python(path)
+        own: tuple[str, ...] = (str(path.resolve()),)
+    else:
+        flow, own = _from_text(path)
+    return FlowFile(flow, flow.flow_id or path.stem, tuple(dict.fromkeys((*given, *own))))
+
+
+def absolute(name: str) -> str:
+    """An import as every process understands it: files by their absolute path, modules by name."""
+    return str(Path(name).resolve()) if name.endswith(".py") else name
+
+
+def _like(path: Path) -> str:
+    beside = path.parent.iterdir() if path.parent.is_dir() else ()
+    return suggest(path.name, [p.name for p in beside if p.suffix in SUFFIXES]) or "check the path"
+
+
+def _from_python(path: Path) -> Flow:
+    full = str(path.resolve())
+    import_nodes(full)
+    flow = getattr(load_module(full), "flow", None)
+    if not isinstance(flow, Flow):
+        what = "no attribute 'flow'" if flow is None else f"'flow' is {type(flow).__name__}, not a Flow"
+        issue = Issue("error", "no_flow", "$", what, "assign flow = Flow(…) in the module")
+        raise FlowLoadError([issue], str(path))
+    _ = flow.program
+    return flow
+
+
+def _from_text(path: Path) -> tuple[Flow, tuple[str, ...]]:
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as e:
+        raise NotFound(f"{path} cannot be read: {e.strerror or e}", "check its permissions") from None
+    except UnicodeDecodeError:
+        raise FlowLoadError([Issue("error", "not_text", "$", "the file is not UTF-8 text")], str(path)) from None
+    own = imports_of(read_document(text, str(path)), path.parent) if "imports" in text else ()
+    for name in own:
+        import_nodes(name)
+    return Flow.from_string(text, source=str(path)), own
+
+
+def imports_of(document: Document, folder: Path) -> tuple[str, ...]:
+    """What ``metadata.imports`` names; paths are beside the file."""
+    metadata = document.value.get("metadata")
+    named = metadata.get("imports") if isinstance(metadata, dict) else None
+    if named is None:
+        return ()
+    if not isinstance(named, list) or not all(isinstance(name, str) and name for name in named):
+        raise InputError("$.metadata.imports", "is a list of modules and of .py files beside the flow")
+    return tuple(str((folder / name).resolve()) if name.endswith(".py") else name for name in named)

@@ -1,0 +1,32 @@
+"""Looking after a store: what has been published, and what may go."""
+
+from __future__ import annotations
+
+from plaita.base.json import decode
+from plaita.control.shapes import Shape, iso
+from plaita.ports.backend import Backend
+
+DAY_MS = 86_400_000
+
+
+async def list_flows(store: Backend) -> Shape:
+    """Published flows, the latest version of each, by id."""
+    items = [
+        {"flow_id": f.flow_id, "version": f.version, "closure": f.closure, "published": iso(f.published_ms)}
+        for f in await store.flows()
+    ]
+    return {"items": items, "next": None}
+
+
+async def definition(store: Backend, closure: str) -> Shape | None:
+    """The document of a stored definition."""
+    document = await store.closure(closure)
+    if document is None:
+        return None
+    flow: Shape = decode(document)["flow"]
+    return flow
+
+
+async def prune(store: Backend, days: int) -> int:
+    """Remove executions that ended more than ``days`` ago; answers how many."""
+    return await store.prune(await store.now_ms() - days * DAY_MS)

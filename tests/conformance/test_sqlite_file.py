@@ -1,0 +1,229 @@
+"""What is true of the SQLite file alone: whose it is, its version, its locks, its group commit."""
+
+import asyncio
+import sqlite3
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from plaita.backends.rows import Limits, Rows
+from plaita.backends.sqlite import SqliteBackend
+from plaita.backends.sqlite.connection import unavailable
+from plaita.backends.sqlite.schema import APPLICATION_ID, VERSION
+from plaita.base.errors import Unavailable
+from plaita.ports.runs import Arm, Keep, Settled, Stale, Step, Submitted
+from plaita.ports.values import RunId
+from plaita.testing.conformance import HandClock
+from plaita.testing.conformance.stage import Stage, hand, start
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "folder" / "store.db"
+
+
+def pragma(path: Path, name: str) -> object:
+    db = sqlite3.connect(path)
+    try:
+        return db.execute(f"PRAGMA {name}").fetchone()[0]
+    finally:
+        db.close()
+
+
+async def test_opening_creates_the_folder_and_marks_the_file(path: Path) -> None:
+    await SqliteBackend(path).close()
+    assert pragma(path, "application_id") == APPLICATION_ID
+    assert pragma(path, "user_version") == VERSION
+    assert pragma(path, "journal_mode") == "wal"
+
+
+def test_a_foreign_database_is_refused_and_left_as_it_was(tmp_path: Path) -> None:
+    path = tmp_path / "foreign.db"
+    db = sqlite3.connect(path)
+    db.execute("CREATE TABLE mine (a)")
+    db.close()
+    before = path.read_bytes()
+    with pytest.raises(Unavailable, match="not a plaita store") as caught:
+        SqliteBackend(path)
+    assert caught.value.hint
+    assert path.read_bytes() == before
+
+
+def test_a_file_that_is_no_database_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "text.db"
+    path.write_text("this is a text of more than one hundred bytes, so that it cannot be a header" * 3)
+    with pytest.raises(Unavailable, match="is not an SQLite database"):
+        SqliteBackend(path)
+
+
+async def test_a_store_of_a_newer_version_is_refused(path: Path) -> None:
+    await SqliteBackend(path).close()
+    db = sqlite3.connect(path)
+    db.execute(f"PRAGMA user_version = {VERSION + 1}")
+    db.close()
+    with pytest.raises(Unavailable, match="newer plaita"):
+        SqliteBackend(path)
+
+
+async def test_an_older_store_is_copied_before_it_is_migrated(tmp_path: Path) -> None:
+    path = tmp_path / "old.db"
+    db = sqlite3.connect(path)
+    db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+    db.execute("CREATE TABLE notes (text)")
+    db.execute("INSERT INTO notes VALUES ('kept')")
+    db.commit()
+    db.close()
+    store = SqliteBackend(path)
+    assert isinstance(await store.submit(start()), Submitted)
+    await store.close()
+    copy = sqlite3.connect(tmp_path / "old.db.v0.backup")
+    assert copy.execute("SELECT text FROM notes").fetchall() == [("kept",)]
+    assert copy.execute("SELECT count(*) FROM sqlite_master").fetchone() == (1,)
+    copy.close()
+
+
+def test_a_read_only_store_says_so_and_what_to_do(path: Path, tmp_path: Path) -> None:
+    plain = tmp_path / "plain.db"
+    sqlite3.connect(plain).close()
+    db = sqlite3.connect(f"file:{plain}?mode=ro", uri=True)
+    with pytest.raises(sqlite3.OperationalError) as caught:
+        db.execute("CREATE TABLE t (a)")
+    db.close()
+    error = unavailable(caught.value, path)
+    assert "is read-only" in str(error)
+    assert "writable" in error.hint
+
+
+def test_a_path_that_cannot_be_a_file_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(Unavailable, match="cannot be opened"):
+        SqliteBackend(tmp_path)
+    (tmp_path / "file").write_text("")
+    with pytest.raises(Unavailable):
+        SqliteBackend(tmp_path / "file" / "store.db")
+
+
+async def test_a_store_that_stays_locked_is_unavailable_after_a_while(path: Path) -> None:
+    store = SqliteBackend(path, limits=replace(Limits(), lock_wait_ms=20))
+    other = sqlite3.connect(path, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    with pytest.raises(Unavailable, match="locked by another process"):
+        await store.submit(start())
+    other.execute("ROLLBACK")
+    assert isinstance(await store.submit(start()), Submitted)
+    other.close()
+    await store.close()
+
+
+async def test_a_verb_waits_for_another_process_without_stopping_the_loop(path: Path) -> None:
+    store = SqliteBackend(path)
+    other = sqlite3.connect(path, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    async with asyncio.TaskGroup() as group:
+        answer = group.create_task(store.submit(start()))
+        await asyncio.wait([answer], timeout=0.02)
+        assert not answer.done()
+        other.execute("ROLLBACK")
+    assert isinstance(answer.result(), Submitted)
+    other.close()
+    await store.close()
+
+
+async def test_a_failing_verb_harms_no_neighbour_of_its_tick(path: Path) -> None:
+    store = SqliteBackend(path)
+    stage = Stage(store, HandClock())
+    claim = await stage.keep(await stage.hold("bad"), hand())
+
+    def broken(rows: Rows) -> None:
+        raise sqlite3.IntegrityError("broken on purpose")
+
+    answers = await asyncio.gather(
+        store.submit(start("a")),
+        stage.settle(claim, Keep(), arms=(hand(),), delta={"k": b"1"}),
+        store._sqlite.write(broken),
+        store.settle(Step(RunId("bad"), replace(claim.token, nonce="other"), 2, "d", {}, Keep())),
+        store.submit(start("b")),
+        return_exceptions=True,
+    )
+    assert [type(a) for a in answers] == [Submitted, ValueError, Unavailable, Stale, Submitted]
+    assert await store.frames(RunId("bad")) == {}
+    assert isinstance(await stage.settle(claim, Keep()), Settled)
+    assert await store.audit() == []
+    await store.close()
+
+
+async def test_more_verbs_than_a_batch_holds_are_all_answered(path: Path) -> None:
+    store = SqliteBackend(path, synchronous="NORMAL")
+    answers = await asyncio.gather(*(store.submit(start(f"r{n}")) for n in range(200)))
+    assert all(isinstance(a, Submitted) for a in answers)
+    runs, _ = await store.runs(limit=500)
+    assert len(runs) == 200
+    await store.close()
+
+
+async def test_a_caller_that_gave_up_before_the_commit_wrote_nothing(path: Path) -> None:
+    store = SqliteBackend(path)
+    async with asyncio.TaskGroup() as group:
+        task = group.create_task(store.submit(start()))
+        await asyncio.sleep(0)
+        task.cancel()
+    assert await store.run(RunId("r")) is None
+    await store.close()
+
+
+async def test_closing_fails_what_still_waits(path: Path) -> None:
+    store = SqliteBackend(path)
+    task = asyncio.ensure_future(store.submit(start()))
+    await asyncio.sleep(0)
+    await store.close()
+    with pytest.raises(Unavailable, match="was closed"):
+        await task
+
+
+async def test_what_is_stored_is_there_after_opening_again(path: Path) -> None:
+    clock = HandClock()
+    first = SqliteBackend(path, clock)
+    stage = Stage(first, clock)
+    claim = await stage.keep(await stage.hold(), Arm(hand().wait_id, "hand", "n", "n"), delta={"a": b"1"})
+    await first.close()
+    second = SqliteBackend(path, clock)
+    assert await second.reload(RunId("r"), claim.token) == claim
+    assert await second.frames(RunId("r")) == {"a": b"1"}
+    await second.close()
+
+
+async def test_a_cap_that_was_lifted_while_closed_lets_waiting_runs_go(path: Path) -> None:
+    clock = HandClock()
+    first = SqliteBackend(path, clock, cap=1)
+    for name in ("a", "b", "c"):
+        await first.submit(start(name))
+    await first.close()
+    second = SqliteBackend(path, clock)
+    assert await second.audit() == []
+    assert len(await Stage(second, clock).take(9)) == 3
+    await second.close()
+
+
+async def test_an_idle_claim_writes_nothing(path: Path) -> None:
+    clock = HandClock()
+    store = SqliteBackend(path, clock)
+    stage = Stage(store, clock)
+    await stage.take()
+    other = sqlite3.connect(path)
+    before = other.execute("PRAGMA data_version").fetchone()
+    assert await stage.take() == []
+    assert other.execute("PRAGMA data_version").fetchone() == before
+    other.close()
+    await store.close()
+
+
+async def test_a_hint_notices_what_another_connection_wrote(path: Path) -> None:
+    one, two = SqliteBackend(path), SqliteBackend(path)
+    await one.hint(0)
+    async with asyncio.timeout(5), asyncio.TaskGroup() as group:
+        hint = group.create_task(one.hint(600_000))
+        await asyncio.sleep(0)
+        await two.submit(start())
+        await hint
+    await one.close()
+    await two.close()

@@ -1,0 +1,84 @@
+"""An answer against its deadline, again and again: one winner each time, and the loser is told."""
+
+from __future__ import annotations
+
+import os
+import random
+import time
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fleet import Fleet, wait_until
+
+from plaita import Flow
+from plaita.base.errors import ResumeRefused
+from plaita.runtime import Runtime
+
+RACES = 200
+SEED = int(os.environ.get("PLAITA_SEED", "20"))
+WAIT_S = 0.4
+AT_ONCE = 8
+
+
+@pytest.fixture
+def fleet(tmp_path: Path) -> Iterator[Fleet]:
+    fleet = Fleet(tmp_path)
+    fleet.runtime().close()
+    fleet.start_worker()
+    yield fleet
+    fleet.stop()
+
+
+@pytest.mark.timeout(120)
+def test_an_answer_and_a_deadline_have_one_winner_and_the_loser_is_told(fleet: Fleet, record_property: Any) -> None:
+    flow = Flow.model_validate(
+        {
+            "flow_id": "race",
+            "nodes": [
+                {"type": "start", "id": "s", "next": "w"},
+                {"type": "event", "id": "w", "event_type": "go", "subscription_timeout": WAIT_S, "next": "e"},
+                {"type": "end", "id": "e", "output": "$NODE.w.status"},
+            ],
+        }
+    )
+    dice = random.Random(SEED)
+    offsets = [dice.uniform(-0.02, 0.06) for _ in range(RACES)]
+    with fleet.runtime() as runtime, ThreadPoolExecutor(AT_ONCE) as threads:
+        won = Counter(threads.map(lambda offset: race(runtime, flow, offset), offsets))
+    record_property("races won by the answer", won["completed"])
+    record_property("races won by the deadline", won["timeout"])
+    record_property("seed", SEED)
+    assert min(won["completed"], won["timeout"]) >= 20, won
+
+
+def race(runtime: Runtime, flow: Flow, offset_s: float) -> str:
+    """Answer a wait ``offset_s`` after its deadline; who won, as the execution saw it."""
+    execution = runtime.start(flow)
+    shape = wait_until(lambda: _waits(execution.inspect()), "the wait")
+    time.sleep(max(0.0, _seconds(shape["waits"][0]["deadline"]) - time.time() + offset_s))
+    try:
+        execution.resume({"x": 1})
+        told = "completed"
+    except ResumeRefused:
+        told = "timeout"
+    shape = wait_until(lambda: _over(execution.inspect()), "the end")
+    assert shape["output"] == told, "who was told 'woken' is read, who was refused is not"
+    return told
+
+
+def _waits(shape: dict[str, Any]) -> dict[str, Any] | None:
+    return shape if shape["waits"] else None
+
+
+def _over(shape: dict[str, Any]) -> dict[str, Any] | None:
+    return shape if shape["status"] == "completed" else None
+
+
+def _seconds(iso: str) -> float:
+    from datetime import datetime
+
+    return datetime.fromisoformat(iso).timestamp()
