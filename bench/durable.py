@@ -22,7 +22,6 @@ from plaita.control.starting import StartOptions, start_flow
 from plaita.node.registry import get_default_registry
 from plaita.server.worker import Worker
 from plaita.settings import Settings
-from plaita.telemetry.sink import LogTelemetry
 
 IN_FLIGHT = 100
 SYNC: tuple[Literal["FULL", "NORMAL"], ...] = ("FULL", "NORMAL")
@@ -59,7 +58,7 @@ async def _drive(path: Path, sync: Literal["FULL", "NORMAL"], flow: Flow, runs: 
     for i in range(runs):
         await start_flow(store, flow, {"x": 0}, StartOptions(execution_id=f"r{i}"))
     options = replace(worker_options(Settings()), concurrency=in_flight)
-    worker = Worker(store, options, renewal_opener=lambda: SqliteBackend(path, synchronous=sync), telemetry=LogTelemetry())
+    worker = Worker(store, options, renewal_opener=lambda: SqliteBackend(path, synchronous=sync))
     stop = asyncio.Event()
     started = time.perf_counter()
     working = asyncio.create_task(worker.run(stop))

@@ -11,6 +11,7 @@ from plaita.base import errors
 from plaita.base.errors import PlaitaError
 from plaita.settings import SETTINGS, Declared
 from plaita.telemetry import EVENTS, Event
+from tools.cli_page import cli_page
 from tools.error_advice import ADVICE
 
 ROOT: Final = Path(__file__).parents[1]
@@ -23,6 +24,7 @@ def pages() -> dict[Path, str]:
     return {
         REFERENCE / "settings.md": settings_page(),
         REFERENCE / "events.md": events_page(),
+        REFERENCE / "cli.md": cli_page(NOTICE),
         REFERENCE / "errors" / "index.md": errors_page(),
         **{REFERENCE / "errors" / f"{cls.reference}.md": error_page(cls) for cls in error_classes()},
     }

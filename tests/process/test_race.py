@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fleet import Fleet, wait_until
+from tests.support.fleet import Fleet, wait_until
 
 from plaita import Flow
 from plaita.base.errors import ResumeRefused
@@ -59,7 +59,8 @@ def race(runtime: Runtime, flow: Flow, offset_s: float) -> str:
     """Answer a wait ``offset_s`` after its deadline; who won, as the execution saw it."""
     execution = runtime.start(flow)
     shape = wait_until(lambda: _waits(execution.inspect()), "the wait")
-    time.sleep(max(0.0, _seconds(shape["waits"][0]["deadline"]) - time.time() + offset_s))
+    moment = _seconds(shape["waits"][0]["deadline"]) + offset_s
+    wait_until(lambda: time.time() >= moment, "the moment")
     try:
         execution.resume({"x": 1})
         told = "completed"

@@ -72,7 +72,7 @@ class Lockstep:
         limits = Limits(
             lease=LeasePlan(2 * TICK_MS, TICK_MS, TICK_MS, grace * TICK_MS),
             tries_max=2, lost_max=4, cap=cap, chunk=1, outbox_per_claim=0, start_every=0,
-            tombstone_ms=10**12 if tombstones else 0,
+            tombstone_ms=10**12 if tombstones else 0, failures_max=10**6, wakeups_max=10**6,
         )  # fmt: skip
         self.loop = asyncio.new_event_loop()
         self.stores: tuple[Backend, ...] = (
@@ -189,6 +189,11 @@ class Lockstep:
         if not self.tombstones:
             self.model = self.model._replace(tombs=frozenset())
         for got in self.each(lambda s, _: s.delete(RunId(run_id))):
+            assert type(got).__name__ == answer[0]
+
+    def reopen(self, run_id: str) -> None:
+        self.model, answer = m.reopen(self.model, run_id)
+        for got in self.each(lambda s, _: s.reopen(RunId(run_id))):
             assert type(got).__name__ == answer[0]
 
     def release(self, claim: Claimed) -> None:

@@ -36,7 +36,7 @@ class Outside(Node):
     """Performed by the test."""
 
     node_type: ClassVar[str] = "outside"
-    provides: ClassVar[frozenset[str] | None] = frozenset()
+    provides: ClassVar[frozenset[str] | None] = frozenset({"seen"})
     input: Any = None
 
 

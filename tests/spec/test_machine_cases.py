@@ -120,7 +120,7 @@ def test_a_cycle_case_holds_when_its_sum_is_written_with_numbers(name: str, expr
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("name", cases())
-def test_machine_case(name: str, mode: str) -> None:
+def test_a_machine_case_holds_or_is_a_listed_deviation(name: str, mode: str) -> None:
     case = json.loads((CASES / f"{name}.json").read_text())
     found = play(case, **MODES[mode])
     if name in DEVIATIONS:

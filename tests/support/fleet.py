@@ -46,7 +46,7 @@ class Fleet:
         return {**kept, "PLAITA_STORE": self.store, "PLAITA_IMPORTS": NODES, "PLAITA_LOG_LEVEL": "WARNING"}
 
     def start_worker(self) -> int:
-        command = [sys.executable, str(HERE / "run_worker.py"), *self.options]
+        command = [sys.executable, "-m", "plaita.cli.main", "worker", *self.options]
         process = subprocess.Popen(command, env=self.environ, stdout=subprocess.DEVNULL)
         self.processes[process.pid] = process
         return process.pid

@@ -72,7 +72,7 @@ class _Maker:
             "$INPUT.list[1]",
             "$LAST_NODE",
             "$GLOBAL.g",
-            "$INPUT.first",
+            "$seen",
         ]
         for ids in self.scopes:
             options += [f'$NODE["{i}"]' for i in ids[-3:]]
@@ -82,15 +82,14 @@ class _Maker:
         dice, read = self.dice, self.reference()
         if not read.startswith("$"):
             return read
-        bare = read.removeprefix("$") and read
         return dice.pick(
             [
                 read,
                 [read, dice.below(5)],
                 {"k": read},
-                f"{{% {bare} %}}-t",
-                f"$F.ifelse({bare}, 1, 2)",
-                f"$( {bare} if {bare} else 'none' )",
+                f"{{% {read} %}}-t",
+                f"$F.ifelse({read}, 1, 2)",
+                f"$( {read} if {read} else 'none' )",
                 dice.below(9),
             ]
         )
@@ -123,7 +122,9 @@ class _Maker:
     def level(self, depth: int) -> dict[str, Any]:
         """A flow with a start, some pieces in a row, and an end."""
         self.scopes.append([])
-        pieces: list[list[dict[str, Any]]] = []
+        # The first node provides $seen for all that follow.
+        pieces = [self.call(0)] if depth == 0 else []
+        self.scopes[-1] += [piece[0]["id"] for piece in pieces]
         for _ in range(1 + self.dice.below(4 if depth else 6)):
             if self.left <= 0:
                 break
@@ -197,7 +198,13 @@ class _Maker:
         ways = [self._way(left), self._way(right)]
         kind = dice.below(3)
         if kind == 0:
-            node = {"id": here, "type": "if", "condition": self.condition(), "next": left, "elseNext": right}
+            node: dict[str, Any] = {
+                "id": here,
+                "type": "if",
+                "condition": self.condition(),
+                "next": left,
+                "elseNext": right,
+            }
         elif kind == 1:
             branches: list[dict[str, Any]] = [{"next": left, "condition": self.condition()}]
             branches.append(

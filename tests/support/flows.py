@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any, ClassVar
 
 from plaita.core.flow import Flow
@@ -14,7 +15,7 @@ def chain(*nodes: dict[str, Any], output: Any = None, **header: Any) -> dict[str
     found = [{"id": "start", "type": "start"}, *(dict(n) for n in nodes)]
     result = output if output is not None else f'$NODE["{found[-1]["id"]}"]'
     found.append({"id": "end", "type": "end", "output": result})
-    for here, following in zip(found, found[1:], strict=False):
+    for here, following in pairwise(found):
         if here["type"] not in ("if", "switch", "case"):
             here.setdefault("next", following["id"])
     return {"nodes": found, **header}
@@ -40,7 +41,8 @@ class Outside(Node):
 def registry(*classes: type[Node]) -> NodeRegistry:
     """The built-in types, ``outside`` and more."""
     found = NodeRegistry()
-    for cls in (Outside, *classes):
+    found.register(Outside)
+    for cls in classes:
         found.register(cls)
     return found
 

@@ -38,12 +38,20 @@ MANY_LINES: dict[str, str] = {}
 LONG_FUNCTIONS: dict[str, str] = {}
 MANY_METHODS: dict[str, str] = {
     "plaita/ports/backend.py::Backend": "gathers the ports; each of them is small",
+    "plaita/runtime/runtime.py::Runtime": "the verbs of the command line, each sync and async",
 }
 MANY_PARAMETERS: dict[str, str] = {
     "plaita/base/errors.py::FlowExecutionException.__init__": "the documented constructor",
 }
 MANY_PARAMETERS_FOLDERS = {"plaita/cli/": "a parameter of a command is an option"}
-BROAD_CATCHES: dict[str, str] = {}
+BROAD_CATCHES: dict[str, str] = {
+    "plaita/core/calls.py::aperform": "a node is foreign code: whatever it raises is its failure",
+    "plaita/core/calls.py::perform": "a node is foreign code: whatever it raises is its failure",
+    "plaita/core/threads.py::Threads._work": "hands everything to whoever asks for the result",
+    "plaita/engine/failing.py::outcome_of": "what an author's expression raises is a failure of the node",
+    "plaita/engine/hosts.py::Rounds.child_done": "as outcome_of, in the inner loop of every collection node",
+    "plaita/engine/machine.py::_burst": "as outcome_of, around every step",
+}
 
 # A comment explains the code as it is; what it used to be belongs to git and the changelog.
 HISTORY = re.compile(

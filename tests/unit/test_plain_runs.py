@@ -11,6 +11,7 @@ import pytest
 from plaita.base.errors import (
     ErrorResultException,
     ExecutionDeadlineError,
+    FlowExecutionException,
     InputError,
     NodeExecutionError,
     NodeNotFoundError,
@@ -92,9 +93,9 @@ def flow(*nodes: dict[str, Any], **header: Any) -> Flow:
 def both(of: Flow, value: dict[str, Any] | None = None) -> list[Any]:
     """The outcome of the synchronous and of the asyncio driver: an output or an exception."""
     found: list[Any] = []
-    for run in (lambda: of.run(value), lambda: asyncio.run(of.arun(value))):
+    for is_async in (False, True):
         try:
-            found.append(run())
+            found.append(asyncio.run(of.arun(value)) if is_async else of.run(value))
         except Exception as e:  # noqa: BLE001 - the exception is the outcome
             found.append(e)
     return found
@@ -170,7 +171,7 @@ def test_a_flow_says_beforehand_where_it_may_wait() -> None:
 )
 def test_whatever_a_node_raises_becomes_a_documented_exception(what: str, cls: type[Exception], code: Any) -> None:
     for outcome in both(flow({"id": "a", "type": "raising", "what": what})):
-        assert type(outcome) is cls
+        assert type(outcome) is cls and isinstance(outcome, FlowExecutionException)
         assert (outcome.code, outcome.path) == (code, ("a",))
 
 

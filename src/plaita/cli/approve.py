@@ -25,7 +25,10 @@ def approve(
     as_json: AsJson = False,
     debug: Debug = False,
 ) -> None:
-    """Say yes. When that decides the task, the execution goes on, and what it does next is said."""
+    """Say yes. When that decides the task, the execution goes on, and what it does next is said.
+
+    Exit code 1 when the execution fails then, else 0.
+    """
     _vote(task, True, (by, message, form), imports, store, as_json)
 
 
@@ -39,7 +42,7 @@ def reject(
     as_json: AsJson = False,
     debug: Debug = False,
 ) -> None:
-    """Say no."""
+    """Say no. When that decides the task, the execution goes on, and what it does next is said."""
     _vote(task, False, (by, message, form), imports, store, as_json)
 
 
@@ -63,9 +66,8 @@ def _vote(
 
 
 async def _decide(desk: Desk, task_id: str, verdict: Verdict) -> int:
-    """Vote; the exit code is that of the execution, 0 while votes are missing."""
     from plaita.base.clock import SystemClock
-    from plaita.cli.failing import DONE
+    from plaita.cli.failing import answer_code
     from plaita.cli.screen import note, show_json
     from plaita.control import acting, looking
     from plaita.control.shapes import task_shape
@@ -73,17 +75,17 @@ async def _decide(desk: Desk, task_id: str, verdict: Verdict) -> int:
 
     task, answer = await acting.decide(desk.store, task_id, verdict, SystemClock())
     decided = isinstance(answer, Decided)
+    shape = await (desk.move(task.run_id) if decided else looking.inspect(desk.store, task.run_id))
     if desk.as_json:
-        shape = await (desk.move(task.run_id) if decided else looking.inspect(desk.store, task.run_id))
         outcome = answer.outcome if isinstance(answer, Decided) else None
         show_json({"task_id": task_id, "decided": decided, "outcome": outcome, "execution": shape})
-        return DONE
+        return answer_code(shape)
     word = "approves" if verdict.approved else "rejects"
     if isinstance(answer, Decided):
         note(f"{verdict.actor} {word}; the task is decided: {answer.outcome}")
-        await desk.show(await desk.move(task.run_id))
-        return DONE
+        await desk.show(shape)
+        return answer_code(shape)
     note(f"{verdict.actor} {word}; the vote is recorded")
     for line in (await desk.wording()).task(task_shape(await looking.task_of(desk.store, task_id))):
         note(f"  {line}")
-    return DONE
+    return answer_code(shape)

@@ -22,7 +22,7 @@ from plaita.settings import Settings
 
 T = TypeVar("T")
 
-PATIENCE_MS = 10_000
+PATIENCE_MS = 2_000
 """How long a command watches an execution that another process moves."""
 
 

@@ -23,33 +23,38 @@ def publish(
     as_json: AsJson = False,
     debug: Debug = False,
 ) -> None:
-    """Publish an event. Says how many waits matched and woke, and lets their executions go on."""
+    """Publish an event. Says how many waits matched and woke, and lets their executions go on.
+
+    Exit code 1 when one of them fails then, else 0.
+    """
     from plaita.cli.desk import at_desk, settings_of
     from plaita.cli.inputs import read_json
 
     payload = read_json(data, "--data")
 
-    async def work(desk: Desk) -> None:
-        await _publish(desk, event_type, payload, key, event_id)
+    async def work(desk: Desk) -> int:
+        return await _publish(desk, event_type, payload, key, event_id)
 
-    at_desk(work, settings_of(store, imports), store, as_json=as_json, create=True)
+    raise typer.Exit(at_desk(work, settings_of(store, imports), store, as_json=as_json, create=True))
 
 
-async def _publish(desk: Desk, event_type: str, data: Json, key: str | None, event_id: str) -> None:
+async def _publish(desk: Desk, event_type: str, data: Json, key: str | None, event_id: str) -> int:
+    from plaita.cli.failing import answer_code
     from plaita.cli.screen import say, show_json
     from plaita.control import acting
-    from plaita.runtime.driving import due_executions
+    from plaita.runtime.driving import woken_by
 
     answer = await acting.publish_event(desk.store, event_type, data, key, event_id)
     moved = []
     if answer.matched and not answer.duplicate:
-        moved = [await desk.move(execution_id) for execution_id in await due_executions(desk.store, answer.matched)]
+        moved = [await desk.move(execution_id) for execution_id in await woken_by(desk.store, event_type)]
     if desk.as_json:
         facts = {"event_id": answer.event_id, "matched": answer.matched, "woken": answer.woken}
         show_json({**facts, "duplicate": answer.duplicate, "pending": answer.pending, "executions": moved})
-        return
+        return answer_code(*moved)
     again = " (published before)" if answer.duplicate else ""
     more = "; more are woken by whoever works next" if answer.pending else ""
     say(f"{answer.event_id}: {answer.matched} waits matched, {answer.woken} woke{more}{again}")
     for shape in moved:
         await desk.show(shape)
+    return answer_code(*moved)

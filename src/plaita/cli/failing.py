@@ -61,6 +61,11 @@ def status_code(status: str) -> int:
     return STATUS_CODES.get(status, WAITING)
 
 
+def answer_code(*shapes: dict[str, Json]) -> int:
+    """The exit code of an answer that was accepted: ``FAILED`` when an execution failed on it, else ``DONE``."""
+    return FAILED if any(status_code(shape["status"]) == FAILED for shape in shapes) else DONE
+
+
 def report(error: PlaitaError, *, as_json: bool, debug: bool) -> int:
     """Show an error on stderr and answer the exit code."""
     if debug:

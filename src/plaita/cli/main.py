@@ -29,7 +29,7 @@ from plaita.cli import (
     wait,
     worker,
 )
-from plaita.cli.failing import FAILED, INTERRUPTED, complain, report, report_usage
+from plaita.cli.failing import FAILED, INTERRUPTED, USAGE, complain, report, report_usage
 
 COMMANDS: Final[tuple[tuple[Callable[..., None], str], ...]] = (
     (run.run, "plaita run order.yaml -i amount=120"),
@@ -103,6 +103,9 @@ def _nothing() -> None:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """The entry point: runs a command and exits with its code."""
+    if sys.platform == "win32":
+        complain("plaita runs on Linux and macOS, not on Windows", "use WSL 2")
+        sys.exit(USAGE)
     given = list(sys.argv[1:] if arguments is None else arguments)
     options = given[: given.index("--")] if "--" in given else given
     as_json, debug = "--json" in options, "--debug" in options

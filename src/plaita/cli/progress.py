@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -26,8 +27,10 @@ class Progress:
         self._began: dict[str, tuple[float, str]] = {}
         self._live = sys.stderr.isatty() if live is None else live
         self._status: Status | None = None
+        self._told = False
 
     def __call__(self, execution_id: str, entry: dict[str, Any]) -> None:
+        self._told = True
         node = str(entry.get("node", ""))
         if execution_id != self._id:
             node = f"{execution_id.removeprefix(self._id)}:{node}"
@@ -45,6 +48,15 @@ class Progress:
                 self._line("retry", node, str(entry["message"]))
             case "wait":
                 self._line("waits", node, "")
+
+    def catch_up(self, entries: Sequence[Json]) -> None:
+        """Show a history whose entries were never told, because another process moved the execution."""
+        if self._told:
+            return
+        for entry in entries:
+            for node in entry.get("nodes", ()):
+                self._line("done", node)
+            self(self._id, entry)
 
     def close(self) -> None:
         """Take the spinner away."""

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
 from plaita.cli.options import AsJson, Debug, Store
+
+if TYPE_CHECKING:
+    from plaita.cli.desk import Desk
+    from plaita.control.shapes import Shape
 
 STATUSES: Final = ("queued", "running", "suspended", "completed", "error", "cancelled")
 SPOKEN: Final = {"waiting": "suspended", "failed": "error"}
@@ -29,21 +33,32 @@ def ps(
     from plaita.cli.screen import note, show_json, table
     from plaita.cli.wording import label, waits_in_short
     from plaita.control import looking
+    from plaita.runtime.driving import unmoved
 
     status = SPOKEN.get(status, status)
     if status and status not in STATUSES:
         raise typer.BadParameter(f"--status {status}: choose from {', '.join((*STATUSES, *SPOKEN))}")
-    page = at_desk(
-        lambda desk: looking.list_executions(
+
+    async def work(desk: Desk) -> tuple[Shape, set[str]]:
+        page = await looking.list_executions(
             desk.store, status=status, flow_id=flow, business_key=key, limit=limit, cursor=after
-        ),
-        settings_of(store),
-        store,
-    )
+        )
+        return page, await unmoved(desk.store, page["items"])
+
+    page, still = at_desk(work, settings_of(store), store)
     if as_json:
         show_json(page)
         return
-    rows = [(e["execution_id"], e["flow_id"], label(e), e["start_time"], waits_in_short(e)) for e in page["items"]]
+    rows = [
+        (
+            e["execution_id"],
+            e["flow_id"],
+            "interrupted" if e["execution_id"] in still else label(e),
+            e["start_time"],
+            waits_in_short(e),
+        )
+        for e in page["items"]
+    ]
     table(("EXECUTION", "FLOW", "STATUS", "STARTED", "WAITS FOR"), rows)
     if not rows:
         note("no executions")

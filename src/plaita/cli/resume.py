@@ -23,8 +23,9 @@ def resume(
     as_json: AsJson = False,
     debug: Debug = False,
 ) -> None:
-    """Answer an open wait and let the execution go on to its next wait."""
+    """Answer an open wait and let the execution go on to its next wait. Exit code 1 when it fails on the way."""
     from plaita.cli.desk import at_desk, settings_of
+    from plaita.cli.failing import answer_code
     from plaita.cli.inputs import read_json
     from plaita.control import acting
     from plaita.runtime.runtime import whoami
@@ -33,6 +34,8 @@ def resume(
 
     async def work(desk: Desk) -> int:
         await acting.resume(desk.store, execution_id, wait, answer, whoami())
-        return await desk.show(await desk.move(execution_id))
+        shape = await desk.move(execution_id)
+        await desk.show(shape)
+        return answer_code(shape)
 
     raise typer.Exit(at_desk(work, settings_of(store, imports), store, as_json=as_json))

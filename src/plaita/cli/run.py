@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from plaita.cli.desk import Desk
     from plaita.cli.progress import Progress
     from plaita.control.flow_files import FlowFile
-    from plaita.ports.queries import RunView
     from plaita.ports.values import RunId
     from plaita.runtime.driving import Drive
 
@@ -97,12 +96,14 @@ class Running:
 
         execution_id = await self._execution(desk)
         progress = None if desk.as_json else Progress(execution_id)
-        how = Drive(desk.settings, "end" if self.watch else "wait", progress)
+        how = Drive(desk.settings, observer=progress)
         try:
-            left = await _move(desk, execution_id, how, progress)
+            left = await self._move(desk, execution_id, how, progress)
         finally:
             if progress is not None:
                 progress.close()
+        if progress is not None:
+            progress.catch_up((await looking.history(desk.store, execution_id))["items"])
         shape = await looking.inspect(desk.store, execution_id)
         if left and shape["status"] in ("queued", "running"):
             return await _leave(desk, execution_id)
@@ -119,6 +120,45 @@ class Running:
         answer = await starting.start_flow(desk.store, self.file.flow, self.value, options, self.file.name)
         return answer.run_id
 
+    async def _move(self, desk: Desk, execution_id: RunId, how: Drive, progress: Progress | None) -> bool:
+        """Move it until it rests or ends; true when the person left it before."""
+        from plaita.cli.interrupting import Interrupts
+
+        stop = asyncio.Event()
+        with Interrupts() as interrupts:
+            moving = asyncio.create_task(self._follow(desk, execution_id, how, stop))
+            pressed = asyncio.create_task(interrupts.pressed.wait())
+            ending = asyncio.create_task(interrupts.asked_to_end.wait())
+            await asyncio.wait([moving, pressed, ending], return_when=asyncio.FIRST_COMPLETED)
+            left = not moving.done()
+            if pressed.done() and left:
+                if progress is not None:
+                    progress.close()
+                left = await _ask_or_leave(desk, execution_id, moving)
+            if left:
+                stop.set()
+            await moving
+            pressed.cancel()
+            ending.cancel()
+        return left
+
+    async def _follow(self, desk: Desk, execution_id: RunId, how: Drive, stop: asyncio.Event) -> None:
+        """To the next wait; with ``watch`` to the end, and what it waits for is said each time."""
+        from plaita.cli.screen import note
+        from plaita.control import looking
+        from plaita.runtime.driving import POLL_MS, follow, is_over, rests
+
+        while True:
+            view = await follow(desk.store, execution_id, how, stop=stop)
+            if not self.watch or is_over(view) or stop.is_set():
+                return
+            if not desk.as_json:
+                for line in await desk.lines(await looking.inspect(desk.store, execution_id)):
+                    note(line)
+            while rests(view, await desk.store.now_ms()) and not stop.is_set():
+                await desk.store.hint(POLL_MS)
+                view = await looking.run_of(desk.store, execution_id)
+
 
 async def _name_interrupted(desk: Desk, flow_id: str) -> None:
     from plaita.cli.screen import note
@@ -131,31 +171,7 @@ async def _name_interrupted(desk: Desk, flow_id: str) -> None:
         note(f"  {wording.command('run', '--continue', view.run_id)}")
 
 
-async def _move(desk: Desk, execution_id: RunId, how: Drive, progress: Progress | None) -> bool:
-    """Move it until it rests or ends; true when the person left it before."""
-    from plaita.cli.interrupting import Interrupts
-    from plaita.runtime.driving import follow
-
-    stop = asyncio.Event()
-    with Interrupts() as interrupts:
-        moving = asyncio.create_task(follow(desk.store, execution_id, how, stop=stop))
-        pressed = asyncio.create_task(interrupts.pressed.wait())
-        ending = asyncio.create_task(interrupts.asked_to_end.wait())
-        await asyncio.wait([moving, pressed, ending], return_when=asyncio.FIRST_COMPLETED)
-        left = not moving.done()
-        if pressed.done() and left:
-            if progress is not None:
-                progress.close()
-            left = await _ask_or_leave(desk, execution_id, moving)
-        if left:
-            stop.set()
-        await moving
-        pressed.cancel()
-        ending.cancel()
-    return left
-
-
-async def _ask_or_leave(desk: Desk, execution_id: RunId, moving: asyncio.Task[RunView]) -> bool:
+async def _ask_or_leave(desk: Desk, execution_id: RunId, moving: asyncio.Task[None]) -> bool:
     """After the first Ctrl-C: true to leave the execution for later, false when it was cancelled or came to rest."""
     from plaita.cli.interrupting import ask
     from plaita.cli.screen import note

@@ -147,7 +147,7 @@ def perform(call: Call, view: NodeExecution) -> Returned | Raised:
     """Run a synchronous node in this thread."""
     try:
         return view.returned(call.node.model.execute(view))
-    except (Exception, SystemExit) as e:  # the node is foreign code: whatever it raises is its failure
+    except (Exception, SystemExit) as e:  # noqa: BLE001 - foreign code: whatever it raises is its failure
         return Raised(call.id, failure_of(e, call))
     finally:
         view.close()
@@ -163,7 +163,7 @@ async def aperform(call: Call, view: NodeExecution) -> Returned | Raised:
         if task is None or task.cancelling():
             raise
         return Raised(call.id, failure_of(e, call))
-    except (Exception, SystemExit) as e:  # see perform
+    except (Exception, SystemExit) as e:  # noqa: BLE001 - see perform
         return Raised(call.id, failure_of(e, call))
     finally:
         view.close()

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from plaita.base.duration import parse_duration_ms
@@ -25,7 +26,7 @@ def compile_root(flow: Flow) -> tuple[Program, list[Issue]]:
     """A program and everything there is to say about the flow; with errors the program must not run."""
     linking = Linking(get_default_expression_registry().table())
     _roots(flow, linking)
-    root = _link_level(flow, linking, None, Names(()), "$", "", "", is_sub_flow=False)
+    root = _link_level(flow, linking, _Place())
     return Program(root, linking.graphs, tuple(dict.fromkeys(linking.waits)), linking.calls), linking.issues
 
 
@@ -52,26 +53,31 @@ def link_sub_flow(flow: Flow, link: NodeLink, field: str, key: str | None) -> Gr
     path = f"{link.path}.{spelled}{field[len(head) :]}"
     step = escape(link.cn.id) + ("" if key is None else f":{escape(key)}")
     entry = f"{link.graph.entry}/{step}"
-    return _link_level(flow, link.linking, link.graph, link.names, path, entry, link.label, is_sub_flow=True)
+    return _link_level(flow, link.linking, _Place(path, entry, link.label, link.graph, link.names))
 
 
-def _link_level(
-    flow: Flow,
-    linking: Linking,
-    parent: Graph | None,
-    outer: Names,
-    path: str,
-    entry: str,
-    label: str,
-    *,
-    is_sub_flow: bool,
-) -> Graph:
-    graph = Graph(flow.flow_id, parent, entry)
-    linking.graphs[entry] = graph
+_NOTHING = Names(())
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where a level stands: JSON path, entry of its graph, address for people, and what encloses it."""
+
+    path: str = "$"
+    entry: str = ""
+    label: str = ""
+    parent: Graph | None = None
+    outer: Names = _NOTHING
+
+
+def _link_level(flow: Flow, linking: Linking, place: _Place) -> Graph:
+    path, label = place.path, place.label
+    graph = Graph(flow.flow_id, place.parent, place.entry)
+    linking.graphs[place.entry] = graph
     linking.issues += [replace(i, path=path + i.path[1:]) for i in flow._drafted]
     _header(flow, graph, linking, path)
     _shells(flow, graph, linking, path)
-    names = Names((frozenset(graph.nodes), *outer.declared), linking.extra_roots, linking.open_roots)
+    names = Names((frozenset(graph.nodes), *place.outer.declared), linking.extra_roots, linking.open_roots)
     links: list[NodeLink] = []
     for i, node in enumerate(flow.nodes):
         cn = graph.nodes[node.id]
@@ -83,9 +89,11 @@ def _link_level(
         node.link_common(link)
         node.link(link)
         links.append(link)
-    targets = {node.id: [t for _, t in node.targets() if isinstance(t, str)] for node in flow.nodes}
+    targets: dict[str, Sequence[str]] = {
+        node.id: [t for _, t in node.targets() if isinstance(t, str)] for node in flow.nodes
+    }
     _cycles(graph, targets)
-    _rules(flow, linking, path, targets, links, is_sub_flow=is_sub_flow)
+    _rules(flow, linking, path, targets, links)
     return graph
 
 
@@ -129,7 +137,7 @@ def _shells(flow: Flow, graph: Graph, linking: Linking, path: str) -> None:
             graph.start = cn
 
 
-def _cycles(graph: Graph, targets: dict[str, list[str]]) -> None:
+def _cycles(graph: Graph, targets: dict[str, Sequence[str]]) -> None:
     mark_cycles(graph, targets)
     for cn in graph.nodes.values():
         if cn.cyclic:
@@ -139,10 +147,12 @@ def _cycles(graph: Graph, targets: dict[str, list[str]]) -> None:
 
 
 def _rules(
-    flow: Flow, linking: Linking, path: str, targets: dict[str, list[str]], links: list[NodeLink], *, is_sub_flow: bool
+    flow: Flow, linking: Linking, path: str, targets: Mapping[str, Sequence[str]], links: list[NodeLink]
 ) -> None:
     from plaita.core.flow import FLOW_KEYS
 
+    if any(i.path in ("$", "$.nodes") for i in flow._drafted):
+        return  # without a list of nodes every rule would complain about the same
     reads: dict[str, list[tuple[str, str]]] = {}
     for link in links:
         for depth, node_id, field in link.reads:
@@ -156,6 +166,6 @@ def _rules(
             text = "an environment value becomes part of the stored state"
             link.report("env_in_state", field, text, hint="pass secrets as credential references", severity="warning")
     raws = flow._raws or [{} for _ in flow.nodes]
-    view = FlowView(path, flow._raw, flow.nodes, raws, targets, reads, FLOW_KEYS, is_sub_flow)
+    view = FlowView(path, flow._raw, flow.nodes, raws, targets, reads, FLOW_KEYS, is_sub_flow=path != "$")
     for rule in RULES:
         linking.issues += rule(view)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from enum import Enum
+from enum import StrEnum
 
 from plaita.base.errors import (
     ErrorResultException,
@@ -27,11 +27,12 @@ __all__ = [
     "ErrorHandler", "ErrorResultException", "ErrorStrategy", "ExecutionDeadlineError", "FlowCancelledException",
     "FlowErrorException", "FlowErrorType", "FlowExecutionException", "FlowLoadError", "FlowResultError",
     "FlowStartMissingError", "FlowTimeoutError", "InputError", "NodeException", "NodeExecutionError",
-    "NodeNotFoundError", "NodeTimeoutError", "PlaitaError", "RecoverableErrorHandler", "WaitNotPossible", "exception_of",
+    "NodeNotFoundError", "NodeTimeoutError", "PlaitaError", "RecoverableErrorHandler", "WaitNotPossible",
+    "exception_of",
 ]  # fmt: skip
 
 
-class FlowErrorType(str, Enum):
+class FlowErrorType(StrEnum):
     """The documented words of ``error_type``."""
 
     NODE_ERROR = "node_error"

@@ -1,7 +1,7 @@
 """Running a flow in this process: the plain synchronous driver and its asyncio twin.
 
 Neither stores anything. ``run_flow`` uses no event loop and no thread unless it must: an ``arun`` node runs on one
-private loop thread, a synchronous node runs in the pool only when a timeout may have to abandon it or when several
+private loop thread, a synchronous node runs in a thread only when a timeout may have to abandon it or when several
 calls are open at once.
 """
 
@@ -12,16 +12,17 @@ import logging
 import os
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from plaita.base.clock import SystemClock, new_id, roll
+from plaita.base.clock import Clock, SystemClock, new_id, roll
 from plaita.base.errors import PlaitaError
 from plaita.base.json import Json, admit
 from plaita.core import calls
 from plaita.core.errors import exception_of
+from plaita.core.threads import Threads
 from plaita.engine.effects import Call, Detached, Done, Effects, Event, Failed
 from plaita.engine.machine import Conditions, Run, Trace, advance, next_due, start
 from plaita.engine.program import Program
@@ -37,7 +38,7 @@ ACTIVE_MS = 1_800_000
 class Options:
     """How a plain run is driven. ``warn`` is told of errors nobody waits for."""
 
-    env: Mapping[str, str] = field(default_factory=lambda: os.environ)
+    env: Mapping[str, str] = field(default_factory=lambda: os.environ)  # noqa: TID251 - nobody composes a plain run
     timezone: str | None = None
     active_ms_max: int = ACTIVE_MS
     trace: Trace | None = None
@@ -109,18 +110,15 @@ class SyncDriver:
 
     def __init__(self, options: Options) -> None:
         self.options, self.clock = options, SystemClock()
-        self._pool: ThreadPoolExecutor | None = None
+        self._threads = Threads(POOL_SIZE)
         self._open: dict[str, tuple[Future[Event], calls.NodeExecution]] = {}
 
     def __enter__(self) -> SyncDriver:
         return self
 
     def __exit__(self, *_: object) -> None:
-        for future, view in self._open.values():
-            view.close()
-            future.cancel()
-        if self._pool is not None:
-            self._pool.shutdown(wait=False, cancel_futures=True)
+        for call_id in list(self._open):
+            self._drop(call_id)
 
     def run(self, program: Program, value: Json, entry: str = "") -> Json:
         """Run one flow, and the branches it detached, to the end."""
@@ -142,31 +140,25 @@ class SyncDriver:
 
     def _perform(self, run: Run, effects: Effects) -> list[Event]:
         issued = list(effects.calls.values())
-        if effects.more:
-            for call in issued:
-                self._submit(call)
-            return []
-        if len(issued) == 1 and not self._open and not calls.is_async(issued[0]) and not timed(issued[0]):
+        if not effects.more and len(issued) == 1 and not self._open:
             call = issued[0]
-            return [calls.perform(call, calls.NodeExecution(call, run.execution_id))]
+            if not calls.is_async(call) and not timed(call):
+                return [calls.perform(call, calls.NodeExecution(call, run.execution_id))]
         for call in issued:
             self._submit(call)
-        return self._wait(run)
+        return [] if effects.more else self._wait(run)
 
     def _submit(self, call: Call) -> None:
         view = calls.NodeExecution(call, call.frame.run.execution_id)
         future: Future[Event]
         if calls.is_async(call):
-            future = asyncio.run_coroutine_threadsafe(calls.aperform(call, view), private_loop())  # type: ignore[arg-type]
+            future = asyncio.run_coroutine_threadsafe(calls.aperform(call, view), private_loop())
         else:
-            if self._pool is None:
-                self._pool = ThreadPoolExecutor(POOL_SIZE, "plaita")
-            future = self._pool.submit(calls.perform, call, view)  # type: ignore[assignment]
+            future = self._threads.submit(lambda: calls.perform(call, view))
         self._open[call.id] = (future, view)
 
     def _wait(self, run: Run) -> list[Event]:
-        due = next_due(run)
-        seconds = None if due is None else max(0, due - self.clock.now_ms()) / 1000
+        seconds = seconds_left(run, self.clock)
         if not self._open:
             threading.Event().wait(seconds)
             return []
@@ -178,7 +170,13 @@ class SyncDriver:
         entry = self._open.pop(call_id, None)
         if entry is not None:
             entry[1].close()
-            entry[0].cancel()
+            self._threads.abandon(entry[0])
+
+
+def seconds_left(run: Run, clock: Clock) -> float | None:
+    """How long a driver may wait for calls, ``None`` for as long as they take."""
+    due = next_due(run)
+    return None if due is None else max(0, due - clock.now_ms()) / 1000
 
 
 _loops: list[asyncio.AbstractEventLoop] = []
@@ -200,7 +198,8 @@ class AsyncDriver:
 
     def __init__(self, options: Options) -> None:
         self.options, self.clock = options, SystemClock()
-        self._open: dict[str, tuple[asyncio.Task[Event], calls.NodeExecution]] = {}
+        self._threads = Threads(POOL_SIZE)
+        self._open: dict[str, tuple[asyncio.Future[Event], calls.NodeExecution]] = {}
 
     async def run(self, program: Program, value: Json, entry: str = "") -> Json:
         """Run one flow, and the branches it detached, to the end."""
@@ -228,20 +227,22 @@ class AsyncDriver:
 
     def _submit(self, call: Call) -> None:
         view = calls.NodeExecution(call, call.frame.run.execution_id)
+        future: asyncio.Future[Event]
         if calls.is_async(call):
-            task: asyncio.Task[Event] = asyncio.create_task(calls.aperform(call, view))
+            future = asyncio.create_task(calls.aperform(call, view))
         else:
-            task = asyncio.create_task(asyncio.to_thread(calls.perform, call, view))
-        self._open[call.id] = (task, view)
+            inner = self._threads.submit(lambda: calls.perform(call, view))
+            future = asyncio.wrap_future(inner)  # type: ignore[arg-type]
+            future.add_done_callback(lambda outer: self._threads.abandon(inner) if outer.cancelled() else None)
+        self._open[call.id] = (future, view)
 
     async def _wait(self, run: Run) -> list[Event]:
-        due = next_due(run)
-        seconds = None if due is None else max(0, due - self.clock.now_ms()) / 1000
+        seconds = seconds_left(run, self.clock)
         if not self._open:
             await asyncio.sleep(seconds or 0)
             return []
-        await asyncio.wait([t for t, _ in self._open.values()], timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
-        done = [call_id for call_id, (task, _) in self._open.items() if task.done()]
+        await asyncio.wait([f for f, _ in self._open.values()], timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+        done = [call_id for call_id, (future, _) in self._open.items() if future.done()]
         return [self._open.pop(call_id)[0].result() for call_id in done]
 
     def _drop(self, call_id: str) -> None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from contextvars import ContextVar
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field, PrivateAttr, ValidationError, field_validator
 
@@ -14,6 +15,7 @@ from plaita.base.issues import Issue
 from plaita.base.json import Json
 from plaita.base.limits import SUBFLOW_DEPTH_MAX
 from plaita.base.spelling import fold
+from plaita.core.drafting import deep_fields, draft_node, field_issues
 from plaita.core.text import Document, read_document
 from plaita.engine.program import Program
 from plaita.node.basic import Node
@@ -23,15 +25,6 @@ from plaita.node.subflow import install_reader
 
 _registry: ContextVar[NodeRegistry | None] = ContextVar("registry", default=None)
 _depth: ContextVar[int] = ContextVar("depth", default=0)
-
-
-class Unreadable(Node):
-    """Stands for a node whose document is wrong, so that the rest of the flow can still be looked at."""
-
-    node_type = "unreadable"
-
-    def targets(self) -> Any:
-        return iter(())
 
 
 class Flow(BaseModel):
@@ -60,6 +53,7 @@ class Flow(BaseModel):
     _raw: dict[str, Any] = PrivateAttr(default_factory=dict)
     _drafted: list[Issue] = PrivateAttr(default_factory=list)
     _issues: tuple[Issue, ...] = PrivateAttr(default=())
+    _located: bool = PrivateAttr(default=False)
     _program: Program | None = PrivateAttr(default=None)
     _nodes_registry: NodeRegistry | None = PrivateAttr(default=None)
     _document: Document | None = PrivateAttr(default=None)
@@ -95,7 +89,10 @@ class Flow(BaseModel):
 
     @property
     def issues(self) -> tuple[Issue, ...]:
-        """Warnings found at load."""
+        """Warnings found at load. Where they stand in the text is worked out when somebody asks."""
+        document = self._document
+        if document is not None and not self._located:
+            self._issues, self._located = tuple(_placed(i, document) for i in self._issues), True
         return self._issues
 
     @property
@@ -108,11 +105,13 @@ class Flow(BaseModel):
         return self._program
 
     @classmethod
-    def model_validate(cls, obj: Any, *, registry: NodeRegistry | None = None, **_: Any) -> Self:
-        """A flow from its document. Raises ``FlowLoadError`` with every problem."""
+    def model_validate(
+        cls, obj: Any, *, registry: NodeRegistry | None = None, strict: bool | None = None, **_: Any
+    ) -> Self:
+        """A flow from its document. Raises ``FlowLoadError`` with every problem; ``strict``: warnings are problems."""
         if isinstance(obj, cls):
             return obj
-        return _loaded(cls, obj, registry, None)
+        return _loaded(cls, obj, registry, None, strict=bool(strict))
 
     @classmethod
     def model_validate_json(
@@ -123,10 +122,17 @@ class Flow(BaseModel):
         return cls.from_string(text, registry=registry)
 
     @classmethod
-    def from_string(cls, content: str, *, registry: NodeRegistry | None = None, source: str = "the flow text") -> Self:
-        """A flow from JSON or YAML text."""
+    def from_string(
+        cls,
+        content: str,
+        *,
+        registry: NodeRegistry | None = None,
+        source: str = "the flow text",
+        strict: bool = False,
+    ) -> Self:
+        """A flow from JSON or YAML text; ``strict``: warnings are errors."""
         document = read_document(content, source)
-        return _loaded(cls, document.value, registry, document)
+        return _loaded(cls, document.value, registry, document, strict=strict)
 
     @classmethod
     def from_file(cls, path: str | Path, *, registry: NodeRegistry | None = None) -> Self:
@@ -182,6 +188,7 @@ class Flow(BaseModel):
         return link_sub_flow(self, link, field, key)
 
 
+F = TypeVar("F", bound=Flow)
 FLOW_KEYS = spellings(Flow) | {"source_format"}
 
 
@@ -195,12 +202,9 @@ def merge_input(params: object, kwargs: dict[str, Any]) -> dict[str, Any]:
     return {**(params or {}), **kwargs}
 
 
-def draft(value: Any, registry: NodeRegistry, cls: type[Flow] = Flow) -> Flow:
+def draft(value: Any, registry: NodeRegistry, cls: type[F]) -> F:
     """Read a document without compiling; problems are kept in the draft, relative to it."""
     issues: list[Issue] = []
-    if isinstance(value, Flow):
-        _draft_own(value)
-        return value
     if isinstance(value, str):
         try:
             value = read_document(value, "the sub-flow").value
@@ -216,17 +220,18 @@ def draft(value: Any, registry: NodeRegistry, cls: type[Flow] = Flow) -> Flow:
         raw_nodes = []
     header = {k: v for k, v in value.items() if k != "nodes"}
     try:
-        flow: Flow = cls.__pydantic_validator__.validate_python(header)
+        flow: F = cls.__pydantic_validator__.validate_python(header)
     except ValidationError as e:
-        issues += _field_issues(e, header, "$", None)
+        issues += field_issues(e, header, "$", None)
         flow = cls()
+    issues += deep_fields({k: v for k, v in header.items() if fold(k) == "globalcontext"}, "$", None)
     token, level = _registry.set(registry), _depth.set(_depth.get() + 1)
     try:
         if _depth.get() > SUBFLOW_DEPTH_MAX:
             text = f"flows are nested deeper than {SUBFLOW_DEPTH_MAX}"
             issues.append(Issue("error", "too_deep", "$", text))
         else:
-            flow.nodes = [_draft_node(raw, i, registry, issues) for i, raw in enumerate(raw_nodes)]
+            flow.nodes = [draft_node(raw, i, registry, issues) for i, raw in enumerate(raw_nodes)]
     finally:
         _registry.reset(token)
         _depth.reset(level)
@@ -235,56 +240,15 @@ def draft(value: Any, registry: NodeRegistry, cls: type[Flow] = Flow) -> Flow:
     return flow
 
 
-def _draft_node(raw: Any, index: int, registry: NodeRegistry, issues: list[Issue]) -> Node:
-    if isinstance(raw, Node):
-        return raw
-    path = f"$.nodes[{index}]"
-    if not isinstance(raw, dict):
-        issues.append(Issue("error", "not_an_object", path, f"a node is an object, not {type(raw).__name__}"))
-        return Unreadable(id=f"#{index}")
-    node_id = raw.get("id") if isinstance(raw.get("id"), str) else None
-    node_type = raw.get("type")
-    cls = registry.get(node_type) if isinstance(node_type, str) else None
-    if cls is None:
-        message, hint = registry.unknown(node_type)
-        issues.append(Issue("error", "unknown_node_type", f"{path}.type", message, hint, node_id))
-        return Unreadable(id=node_id or f"#{index}")
-    try:
-        node: Node = cls.__pydantic_validator__.validate_python(raw)
-    except ValidationError as e:
-        issues += _field_issues(e, raw, path, node_id)
-        return Unreadable(id=node_id or f"#{index}")
-    return node
-
-
-def _field_issues(error: ValidationError, raw: dict[str, Any], path: str, node_id: str | None) -> list[Issue]:
-    issues = []
-    for found in error.errors(include_url=False, include_context=False, include_input=False):
-        where = path
-        at: Any = raw
-        for step in found["loc"]:
-            if isinstance(step, int):
-                where += f"[{step}]"
-                at = at[step] if isinstance(at, list) and step < len(at) else None
-                continue
-            spelled = step
-            if isinstance(at, dict):
-                spelled = next((k for k in at if fold(str(k)) == fold(step)), step)
-                at = at.get(spelled)
-            where += f".{spelled}"
-        message = found["msg"].removeprefix("Value error, ")
-        field = ".".join(str(s) for s in found["loc"])
-        issues.append(Issue("error", "bad_field", where, f"{field}: {message}", "", node_id))
-    return issues
-
-
-def _loaded(cls: type[Any], value: Any, registry: NodeRegistry | None, document: Document | None) -> Any:
+def _loaded(cls: type[F], value: Any, registry: NodeRegistry | None, document: Document | None, *, strict: bool) -> F:
     if not value and document is None:
         issue = Issue("error", "empty", "$", "the flow is empty", 'a flow is an object with "nodes"')
         raise FlowLoadError([issue])
     flow = draft(value, registry or get_default_registry(), cls)
     flow._document = document
     compile_flow(flow)
+    if strict and flow.issues:
+        raise FlowLoadError([replace(i, severity="error") for i in flow.issues], document.source if document else "")
     return flow
 
 
@@ -296,9 +260,10 @@ def compile_flow(flow: Flow) -> None:
     program, issues = compile_root(flow)
     document = flow._document
     if document is not None:
-        issues = [*document.issues, *(_placed(issue, document) for issue in issues)]
+        issues = [*document.issues, *issues]
     if any(i.severity == "error" for i in issues):
-        ordered = sorted(issues, key=lambda i: i.severity != "error")
+        found = issues if document is None else [_placed(issue, document) for issue in issues]
+        ordered = sorted(found, key=lambda i: i.severity != "error")
         raise FlowLoadError(ordered, "the flow" if document is None else document.source)
     flow._program, flow._issues = program, tuple(issues)
 
@@ -308,10 +273,13 @@ def _draft_own(flow: Flow) -> None:
     if not flow._raws and flow.nodes and flow._nodes_registry is None:
         registry = get_default_registry()
         flow._nodes_registry = registry
-        flow.nodes = [_draft_node(raw, i, registry, flow._drafted) for i, raw in enumerate(flow.nodes)]
+        flow.nodes = [draft_node(raw, i, registry, flow._drafted) for i, raw in enumerate(flow.nodes)]
 
 
 def _placed(issue: Issue, document: Document) -> Issue:
+    """An issue with its line and column in the text; one about the text itself has them already."""
+    if issue.line is not None:
+        return issue
     place = document.locate(issue.path)
     message = issue.message
     if issue.column is not None:
@@ -331,7 +299,10 @@ def parse_and_run(content: str, *args: Any, **kwargs: Any) -> Json:
 
 
 def _read_sub_flow(value: Any) -> Flow:
-    return draft(value, _registry.get() or get_default_registry())
+    if isinstance(value, Flow):
+        _draft_own(value)
+        return value
+    return draft(value, _registry.get() or get_default_registry(), Flow)
 
 
 install_reader(_read_sub_flow)

@@ -13,6 +13,7 @@ from typing import Any
 
 from plaita.base.json import Json, decode, encode
 from plaita.engine import reopening
+from plaita.engine.effects import Failed
 from plaita.engine.expression.scope import ABSENT
 from plaita.engine.frames import BACKOFF, CALLING, CLOSED, FAILED, HOSTING, READY, WAITING, Frame
 from plaita.engine.machine import Conditions, Run, root_frame
@@ -43,7 +44,9 @@ def take_delta(run: Run) -> Delta:
         if frame.state != CLOSED:
             _write(frame, delta)
     run.touched.clear()
-    ready = [frame.addr for frame in run.ready if frame.state in (READY, HOSTING)]
+    ready: list[str] | None = [frame.addr for frame in run.ready if frame.state in (READY, HOSTING)]
+    if isinstance(run.effects.ended, Failed):
+        ready = None
     head = [FORMAT, run.base_ms, run.deadline_ms, int(run.active_ms), run.now_ms, run.redrives, ready]
     delta["h"] = encode(head)
     return delta
@@ -72,9 +75,10 @@ def _write(frame: Frame, delta: Delta) -> None:
     if fresh and frame.host is not None and frame.input is not ABSENT and not _derivable(frame):
         delta["i" + address] = encode(frame.input)
         frame.keys.add("i" + address)
-    if frame.extra is not None:
+    if frame.extra is not None and frame.extra is not frame.extra_kept:
         delta["x" + address] = encode(frame.extra)
         frame.keys.add("x" + address)
+        frame.extra_kept = frame.extra
     _write_results(frame, address, delta)
     if frame.state == HOSTING and pc is not None and pc.host is not None:
         for suffix, value in pc.host.save(frame).items():
@@ -121,8 +125,9 @@ def restore(
 ) -> Run:
     """Rebuild a run from its keys; ``value`` is the run's input. Raises ``UnreadableState``.
 
-    ``reopened``: the run ended in an error and goes on at the failed node. A failed call is issued again under its
-    id; waits are armed anew and failed hosts begin anew under the next number; what is overdue gets its time again.
+    A run that ended in an error (its head says so, or ``reopened``) goes on at the failed node. A failed call is
+    issued again under its id; waits are armed anew and failed hosts begin anew under the next number; what is overdue
+    gets its time again.
     """
     run = Run(program, conditions)
     head = _read(stored, "h")
@@ -140,7 +145,7 @@ def restore(
         raise UnreadableState("f", "the root frame is missing")
     for frame in frames.values():
         _under_way(run, frame)
-    if reopened:
+    if reopened or ready is None:
         reopening.reopen(run, now_ms)
     else:
         run.ready.extend(frames[address] for address in ready)
@@ -193,7 +198,7 @@ def _frame(run: Run, address: str, frames: Mapping[str, Frame], value: Json, sto
     frame.due, frame.wait_due, frame.retry_at, frame.limit = times
     frame.stamp = None if stamp is None else (stamp[0], stamp[1])
     frame.pc, frame.last = _node(frame, pc_id), _node(frame, last_id)
-    frame.extra = stored.get("x")
+    frame.extra = frame.extra_kept = stored.get("x")
     results = sorted((v[0], k[1:], v[1]) for k, v in stored.items() if k[0] == "n")
     frame.nodes = {node_id: result for _, node_id, result in results}
     frame.mark = len(results)

@@ -6,8 +6,9 @@ are closed up to there, or it ends the run and every frame stays as it is, so th
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from plaita.base.errors import InputError
 from plaita.base.json import Json
@@ -20,6 +21,8 @@ from plaita.policy.retry import Backoff, RetryAt, decide_redrive, decide_retry
 
 if TYPE_CHECKING:
     from plaita.engine.machine import Run
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +63,14 @@ def to_failure(error: BaseException, cn: CNode | None) -> Failure:
             return Failure("depth_limit", NODE_CODE, _named(cn, "values are nested too deep"), path=path)
         case _:
             return Failure("node_error", NODE_CODE, _named(cn, f"{type(error).__name__}: {error}"), path=path)
+
+
+def outcome_of(cn: CNode, work: Callable[[], T]) -> T | Failure:
+    """What closures over user data give; whatever they raise is a failure of the node."""
+    try:
+        return work()
+    except Exception as e:  # noqa: BLE001 - an author's expression must not end the process
+        return to_failure(e, cn)
 
 
 def _named(cn: CNode | None, text: str) -> str:
@@ -188,10 +199,10 @@ def _judge(run: Run, frame: Frame, handler: Handler, failure: Failure) -> RetryA
         return failure.renamed(handler.code, handler.message) if named else failure
     value: Json = None
     if handler.strategy == "continue-with" and handler.default is not None:
-        try:
-            value = handler.default(frame)
-        except Exception as e:  # closures over user data; a default that fails is a failure of this node
-            return to_failure(e, cn)
+        default = handler.default
+        value = outcome_of(cn, lambda: default(frame))
+        if isinstance(value, Failure):
+            return value
     if not cn.branching:
         return _Replaced(value)
     target = branch_target(frame, cn, value)
@@ -200,7 +211,7 @@ def _judge(run: Run, frame: Frame, handler: Handler, failure: Failure) -> RetryA
 
 def _budget_end(run: Run, frame: Frame) -> int | None:
     """The earliest end of the time that a frame, the hosts above it and the run have left."""
-    times = [run.deadline_ms]
+    times: list[int | None] = [run.deadline_ms]
     at: Frame | None = frame
     while at is not None:
         times += (at.due, at.limit)

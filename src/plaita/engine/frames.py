@@ -33,12 +33,13 @@ class Frame:
     """``parent`` is the lexical link (scope), ``host`` the control link (who is told at the end).
 
     ``pc`` is the node that runs or will run next. ``mark`` counts the results of ``nodes`` that are durable: results
-    are in insertion order, so the rest is what a delta writes. A frame has one cursor, hence at most one call or wait
-    (``open``), one node deadline (``due``), one wait deadline (``wait_due``) and one backoff (``retry_at``).
+    are in insertion order, so the rest is what a delta writes; ``extra_kept`` is the ``extra`` that is durable. A frame
+    has one cursor, hence at most one call or wait (``open``), one node deadline (``due``), one wait deadline
+    (``wait_due``) and one backoff (``retry_at``).
     """
 
     __slots__ = (
-        "acc", "acc_keys", "attempt", "base", "due", "env", "extra", "globals", "graph", "hnode",
+        "acc", "acc_keys", "attempt", "base", "due", "env", "extra", "extra_kept", "globals", "graph", "hnode",
         "host", "input", "key", "keys", "kids", "last", "limit", "mark", "nodes", "open", "parent", "pc", "pending",
         "redone", "retry_at", "run", "stamp", "state", "visits", "wait_due",
     )  # fmt: skip
@@ -62,6 +63,7 @@ class Frame:
         self.mark = 0
         self.redone: set[str] | None = None
         self.extra: dict[str, Json] | None = None
+        self.extra_kept: dict[str, Json] | None = None
         self.visits: dict[str, int] | None = None
         self.pc: CNode | None = self.graph.start
         self.last: CNode | None = None

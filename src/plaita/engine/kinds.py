@@ -10,8 +10,9 @@ from plaita.base.json import Json
 from plaita.engine.detaching import detach
 from plaita.engine.expression.scope import ABSENT
 from plaita.engine.failure import NODE_CODE, Failure, FailureRaised
+from plaita.engine.fans import FanState
 from plaita.engine.frames import Frame, escape
-from plaita.engine.hosts import FanState, RoundState
+from plaita.engine.hosts import RoundState
 from plaita.engine.program import Eval, Graph
 from plaita.engine.values import truthy
 

@@ -59,7 +59,8 @@ class Run:
         self.program, self.conditions = program, conditions
         self.execution_id, self.env, self.timezone = conditions.execution_id, conditions.env, conditions.timezone
         self.now_ms, self.dice = 0, 0.5
-        self.base_ms, self.deadline_ms, self.active_ms = 0, None, 0.0
+        self.base_ms, self.active_ms = 0, 0.0
+        self.deadline_ms: int | None = None
         self.started = False
         self.redrives = 0
         self.fuel = conditions.fuel
@@ -279,7 +280,6 @@ def _fire(run: Run) -> None:
 
 def _forward(run: Run) -> None:
     effects = run.effects
-    burst = _burst if run.conditions.trace is None else _traced_burst
     while effects.ended is None and not effects.more:
         frame = run.cont
         if frame is None:
@@ -290,32 +290,21 @@ def _forward(run: Run) -> None:
                 continue
         run.cont = None
         if frame.state == READY:
-            burst(run, frame)
+            _burst(run, frame)
         if run.cont is None and effects.ended is None and not effects.more:
             run.cont = _pump(run, frame)
 
 
 def _burst(run: Run, frame: Frame) -> None:
-    run.touched[frame] = None
-    pc = frame.pc
-    try:
-        while pc is not None:
-            pc = pc.step(frame)
-    except WaitRefused as e:
-        failing.refuse_wait(run, frame, e.node_id)
-    except Exception as e:  # a step is closures over user data: whatever it raises is the node's failure
-        frame.pc = pc
-        failing.fail(run, frame, failing.to_failure(e, pc))
-
-
-def _traced_burst(run: Run, frame: Frame) -> None:
+    """Run a frame until it stops. An exception leaves ``pc`` at the node that raised it."""
     trace = run.conditions.trace
     run.touched[frame] = None
     pc = frame.pc
-    if trace is None:
-        return
     try:
-        while pc is not None:
+        if trace is None:
+            while pc is not None:
+                pc = pc.step(frame)
+        while pc is not None and trace is not None:
             trace("start", frame, pc, None)
             at = pc
             pc = pc.step(frame)
@@ -323,7 +312,7 @@ def _traced_burst(run: Run, frame: Frame) -> None:
                 trace("end", frame, at, frame.nodes.get(at.id))
     except WaitRefused as e:
         failing.refuse_wait(run, frame, e.node_id)
-    except Exception as e:  # see _burst
+    except Exception as e:  # noqa: BLE001 - a step is closures over user data: what it raises is the node's failure
         frame.pc = pc
         failing.fail(run, frame, failing.to_failure(e, pc))
 

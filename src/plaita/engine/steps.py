@@ -67,13 +67,13 @@ def branch(cn: CNode, arms: Sequence[tuple[Test, CNode]], otherwise: CNode | Non
     tests = tuple(arms)
 
     def step(frame: Frame) -> CNode | None:
-        for test, target in tests:
+        target = otherwise
+        for test, arm in tests:
             if test(frame):
+                target = arm
                 break
-        else:
-            if otherwise is None:
-                raise no_branch(cn, "matched no branch and has no default")
-            target = otherwise
+        if target is None:
+            raise no_branch(cn, "matched no branch and has no default")
         frame.nodes[node_id] = target.id
         frame.last = cn
         return target

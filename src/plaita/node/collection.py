@@ -9,7 +9,8 @@ from pydantic import AliasChoices, Field, field_validator
 
 from plaita.base.errors import InputError
 from plaita.base.json import Json, parse
-from plaita.engine.hosts import Fan, Rounds
+from plaita.engine.fans import Fan
+from plaita.engine.hosts import Rounds
 from plaita.engine.kinds import Filter, Find, Items, Loop, Map, Reduce, While
 from plaita.node.basic import Node
 from plaita.node.subflow import read_sub_flow

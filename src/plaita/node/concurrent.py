@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from plaita.base.spelling import suggest
-from plaita.engine.hosts import Fan
+from plaita.engine.fans import Fan
 from plaita.engine.kinds import Branches, BranchPlan
 from plaita.node.basic import Node
 from plaita.node.collection import check_branch_error, room_of
@@ -22,7 +22,7 @@ MODES = ("thread", "process", "coroutine")
 
 
 class ParallelBranch(BaseModel):
-    """One branch. ``condition`` counts only with ``isConditional``; without ``input`` the branch inherits ``$INPUT``."""
+    """One branch. ``condition`` counts only with ``isConditional``; without ``input`` it inherits ``$INPUT``."""
 
     model_config = ConfigDict(extra="ignore", populate_by_name=True, arbitrary_types_allowed=True)
 

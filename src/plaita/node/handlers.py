@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from enum import Enum
+from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 RETRIES_MAX = 10
 
 
-class ErrorStrategy(str, Enum):
+class ErrorStrategy(StrEnum):
     """What follows when a node failed for good."""
 
     ABORT = "abort"
@@ -43,7 +43,7 @@ class ErrorHandler(BaseModel):
 
 
 class Retry(BaseModel):
-    """``attempts`` more runs; delays ``base * factor ** n`` up to ``cap`` (durations), spread by ``jitter`` (0 to 1)."""
+    """``attempts`` more runs; delays ``base * factor ** n`` up to ``cap`` (durations), spread by ``jitter`` (0..1)."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
@@ -70,6 +70,7 @@ NO_ERROR_HANDLER = RecoverableErrorHandler()
 NO_TIMEOUT_HANDLER = ErrorHandler()
 HANDLER_KEYS = spellings(ErrorHandler)
 RECOVERABLE_KEYS = spellings(RecoverableErrorHandler)
+RETRY_KEYS = spellings(Retry)
 
 
 def link_handler(link: NodeLink, handler: ErrorHandler, field: str) -> Handler:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -11,14 +12,15 @@ from plaita.app import store_opener, worker_options
 from plaita.base.clock import SystemClock
 from plaita.base.errors import NotSupported
 from plaita.control.looking import run_of
+from plaita.control.shapes import Shape
 from plaita.ports.backend import Backend
 from plaita.ports.processes import Process
 from plaita.ports.queries import RunView
 from plaita.ports.values import TERMINAL, RunId
 from plaita.server.worker.timeline import Observer
-from plaita.server.worker.worker import Worker
+from plaita.server.worker.worker import Surroundings, Worker
 from plaita.settings import Settings
-from plaita.telemetry.sink import Telemetry
+from plaita.telemetry.sink import LogTelemetry, Telemetry
 
 POLL_MS = 100
 PAGE = 200
@@ -64,13 +66,8 @@ async def drive(
     view = await run_of(store, execution_id)
     options = worker_options(how.settings, only=execution_id)
     options = replace(options, queues=(view.queue,), imports=(*options.imports, *how.imports))
-    worker = Worker(
-        store,
-        options,
-        renewal_opener=store_opener(how.settings),
-        telemetry=how.telemetry,
-        observer=how.observer,
-    )
+    around = Surroundings(telemetry=how.telemetry or LogTelemetry(), observer=how.observer)
+    worker = Worker(store, options, around, renewal_opener=store_opener(how.settings))
     ended = asyncio.Event()
     working = asyncio.create_task(worker.run(ended))
     ends = None if timeout_ms is None else SystemClock().elapsed_ms() + timeout_ms
@@ -146,23 +143,38 @@ async def follow(
         await store.hint(POLL_MS)
 
 
-async def due_executions(store: Backend, limit: int | None = None) -> list[RunId]:
-    """Executions whose wait was answered and that nobody has looked at since, for example after an event."""
+async def woken_by(store: Backend, event_type: str) -> list[RunId]:
+    """Executions that have something to read about an event of this type and that nobody has looked at since."""
     now, found, cursor = await store.now_ms(), list[RunId](), ""
     while True:
         views, cursor = await store.runs(status="suspended", limit=PAGE, cursor=cursor)
-        found += [v.run_id for v in views if v.token is None and v.due_ms is not None and v.due_ms <= now]
-        if not cursor or (limit is not None and len(found) >= limit):
-            return found[:limit]
+        for view in views:
+            is_due = view.token is None and view.due_ms is not None and view.due_ms <= now
+            waits = await store.waits(view.run_id, open_only=False) if is_due else ()
+            if any(wait.event_type == event_type and wait.state != "closed" for wait in waits):
+                found.append(view.run_id)
+        if not cursor:
+            return found
 
 
 async def interrupted(store: Backend, flow_id: str) -> list[RunView]:
     """Executions of a flow that were cut off: begun, not over, waiting for nothing, and no live process has them."""
     await store.bury_dead()
-    alive = {process.holder for process in await store.living()}
     found: list[RunView] = []
     for status in ("running", "suspended"):
         views, _ = await store.runs(status=status, flow_id=flow_id, limit=PAGE)
         found += [v for v in views if status == "running" or v.retry_ms is not None]
-    held = [v for v in found if v.token is not None and v.token.nonce.rpartition(".")[0] in alive]
-    return [v for v in found if v not in held and not await is_taken(store, v)]
+    return [v for v in found if not await _is_moved(store, v)]
+
+
+async def unmoved(store: Backend, shapes: Sequence[Shape]) -> set[str]:
+    """Those of some executions that are said to run and that no live process moves or would take."""
+    running = [shape["execution_id"] for shape in shapes if shape["status"] == "running"]
+    views = [await store.run(RunId(execution_id)) for execution_id in running]
+    return {v.run_id for v in views if v is not None and not await _is_moved(store, v)}
+
+
+async def _is_moved(store: Backend, view: RunView) -> bool:
+    living = await store.living()
+    holder = None if view.token is None else view.token.nonce.rpartition(".")[0]
+    return any(process.holder == holder or takes(process, view) for process in living)

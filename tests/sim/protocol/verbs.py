@@ -280,6 +280,16 @@ def delete(s: Store, rid: str) -> tuple[Store, tuple]:
     return put(s, rid, None)._replace(tombs=s.tombs | {rid}), ("Deleted",)
 
 
+def reopen(s: Store, rid: str) -> tuple[Store, tuple]:
+    """An operator lets a failed run go on: due again, with its budgets given back.  The next claim fences the last."""
+    r = get(s, rid)
+    if r is None:
+        return s, ("NoRun",)
+    if r.status != "error":
+        return s, ("NotRetryable",)
+    return runnable(mod(s, rid, status="running", tries=0, lost=0), rid, 0), ("Reopened",)
+
+
 def release(s: Store, nonce: tuple) -> tuple[Store, tuple]:
     """A supervisor saw this process die: its leases end now.  The claims stay counted."""
     for rid, r in s.runs:

@@ -96,7 +96,7 @@ class MemoryRuns:
         for rid, run in self._loaded.items():
             if tables.runs[rid] != run:
                 journal.put(tables.runs, rid, copy(run))
-                self.stirred |= run.nonce is None and run.due is not None
+                self.stirred |= run.due is not None and (run.nonce is None or run.due <= self._now)
                 _index(journal, tables.due, rid, run.due)
                 _index(journal, tables.held, rid, run.nonce)
 

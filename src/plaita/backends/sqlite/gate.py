@@ -23,7 +23,7 @@ from plaita.base.errors import Unavailable
 T = TypeVar("T")
 Verb = Callable[[Rows], Any]
 
-BATCH_MAX = 64
+BATCH_MAX = 128
 RETRY_MS = (0.2, 5.0)
 """Between two tries for the write lock: random, so that no process starves another."""
 READ_WAIT_MS = 1_000
@@ -34,8 +34,8 @@ class SqliteRows:
 
     def __init__(self, db: sqlite3.Connection, limits: Limits, now: int, known: Headers | None = None) -> None:
         self.now, self.limits = now, limits
-        self.runs = SqliteRuns(db, now, known)
         self.record = SqliteRecord(db, now)
+        self.runs = SqliteRuns(db, now, self.record, known)
         self.waits = SqliteWaits(db, self.runs)
         self.events = SqliteEvents(db, self.runs)
         self.ledger = SqliteLedger(db, self.runs)
@@ -163,6 +163,7 @@ class SqliteGate:
         rows = SqliteRows(self._db, self.limits, self._clock.now_ms(), self._known)
         try:
             answers = [verb(rows) for verb in verbs]
+            rows.record.flush()
             rows.runs.flush()
             self._db.execute("COMMIT")
         except BaseException:

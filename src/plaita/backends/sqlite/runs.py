@@ -10,6 +10,7 @@ from typing import Any
 
 from plaita.backends.rows import RunFilter, RunRow, StartRow
 from plaita.backends.sqlite.codec import start_row
+from plaita.backends.sqlite.record import SqliteRecord
 from plaita.ports.values import TERMINAL, RunId
 
 _FIELDS = tuple(f.name for f in fields(RunRow))
@@ -38,8 +39,10 @@ class SqliteRuns:
     ``stirred``: something may have become due.
     """
 
-    def __init__(self, db: sqlite3.Connection, now: int, known: Headers | None = None) -> None:
-        self._db, self.now = db, now
+    def __init__(
+        self, db: sqlite3.Connection, now: int, record: SqliteRecord, known: Headers | None = None
+    ) -> None:  # fmt: skip
+        self._db, self.now, self._record = db, now, record
         self._known: Headers = {} if known is None else known
         self.stirred = False
         self._loaded: dict[int, tuple[RunRow, tuple[Any, ...]]] = {}
@@ -74,6 +77,7 @@ class SqliteRuns:
         return run
 
     def drop(self, run: RunRow) -> None:
+        self._record.flush()
         numbers = "SELECT number FROM tasks WHERE run_id = ?"
         self._db.execute(f"DELETE FROM approvers WHERE number IN ({numbers})", (run.run_id,))
         self._db.execute("DELETE FROM tasks WHERE run_id = ?", (run.run_id,))
@@ -169,17 +173,22 @@ class SqliteRuns:
     def flush(self) -> None:
         """Write the headers that changed."""
         loaded = self._loaded
+        light: list[tuple[Any, ...]] = []
+        whole: list[tuple[Any, ...]] = []
         for rid, (run, before) in loaded.items():
             values = _values(run)
             if values == before:
                 continue
             if values[:_LIGHT_FROM] == before[:_LIGHT_FROM]:
-                self._db.execute(_SAVE_LIGHT, (*values[_LIGHT_FROM:], rid))
+                light.append((*values[_LIGHT_FROM:], rid))
             else:
-                self._db.execute(_SAVE, (*values[7:], rid))
-                if run.nonce is None and run.due is not None:
-                    self.stirred = True
+                whole.append((*values[7:], rid))
+                self.stirred |= run.due is not None and (run.nonce is None or run.due <= self.now)
             loaded[rid] = (run, values)
+        if light:
+            self._db.executemany(_SAVE_LIGHT, light)
+        if whole:
+            self._db.executemany(_SAVE, whole)
 
     def remember(self) -> None:
         """After the commit: keep the headers of held runs, whose next settle will want them."""

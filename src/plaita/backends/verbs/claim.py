@@ -17,9 +17,11 @@ LACKING_MAX = 100
 SET_BACK_MS = 1_000
 WORKER_LOST = encode(
     {
+        "kind": "node_error",
         "code": -500,
-        "type": "worker_lost",
         "message": "every process that took this run was lost before it made progress",
+        "error_type": "worker_lost",
+        "path": [],
     }
 )
 

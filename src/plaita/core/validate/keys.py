@@ -6,12 +6,14 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from plaita.base.issues import Issue
+from plaita.base.json import step_of
 from plaita.base.spelling import fold, is_one_edit_away, suggest
+from plaita.core.drafting import Unreadable
 from plaita.core.validate.view import FlowView
 from plaita.node.basic import Node
 from plaita.node.concurrent import Parallel, ParallelBranch
 from plaita.node.decide import Branch, Case, Choice, Switch
-from plaita.node.handlers import HANDLER_KEYS, RECOVERABLE_KEYS
+from plaita.node.handlers import HANDLER_KEYS, RECOVERABLE_KEYS, RETRY_KEYS
 from plaita.node.spelling import spellings
 
 LETTERS_MIN = 6
@@ -29,16 +31,17 @@ def keys_are_known(view: FlowView) -> Iterator[Issue]:
     for i, (node, raw) in enumerate(zip(view.nodes, view.raws, strict=True)):
         if not raw:
             continue
+        cls = node.meant if isinstance(node, Unreadable) else type(node)
+        if cls is None:
+            continue
         path = view.path_of(i)
-        known = node_keys(type(node))
+        known = node_keys(cls)
         if not raw.keys() <= known:
             yield from _unknown(raw, known, path, node.id)
         for key, value in raw.items():
-            if isinstance(value, dict):
-                handler = _HANDLERS.get(fold(key)) if key[0] in "et" else None
-                if handler is not None:
-                    yield from _unknown(value, handler, f"{path}.{key}", node.id)
-        part = _PARTS.get(type(node))
+            if isinstance(value, dict) and key[:1] in ("e", "t"):
+                yield from _handler_keys(key, value, f"{path}.{key}", node.id)
+        part = _PARTS.get(cls)
         if part is not None:
             yield from _part_keys(raw, part, path, node.id)
 
@@ -52,6 +55,16 @@ def node_keys(cls: type[Node]) -> frozenset[str]:
 
 
 _node_keys: dict[type[Node], frozenset[str]] = {}
+
+
+def _handler_keys(key: str, value: Mapping[str, Any], path: str, node_id: str) -> Iterator[Issue]:
+    known = _HANDLERS.get(fold(key))
+    if known is None:
+        return
+    yield from _unknown(value, known, path, node_id)
+    retry = value.get("retry")
+    if isinstance(retry, dict):
+        yield from _unknown(retry, RETRY_KEYS, f"{path}.retry", node_id)
 
 
 def _part_keys(raw: Mapping[str, Any], part: tuple[str, frozenset[str]], path: str, node_id: str) -> Iterator[Issue]:
@@ -69,8 +82,13 @@ def _unknown(raw: Mapping[str, Any], known: frozenset[str], path: str, node_id: 
         typo = any(fold(key) == fold(k) or (len(key) >= LETTERS_MIN and is_one_edit_away(key, k)) for k in known)
         hint = suggest(key, known)
         if typo:
-            yield Issue("error", "misspelled_key", f"{path}.{key}", f"{key!r} is not a known key", hint, node_id)
+            yield Issue("error", "misspelled_key", step_of(path, key), f"{key!r} is not a known key", hint, node_id)
         else:
             yield Issue(
-                "warning", "unknown_key", f"{path}.{key}", f"{key!r} is not a known key; it is ignored", hint, node_id
+                "warning",
+                "unknown_key",
+                step_of(path, key),
+                f"{key!r} is not a known key; it is ignored",
+                hint,
+                node_id,
             )

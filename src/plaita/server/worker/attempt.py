@@ -75,6 +75,7 @@ class Attempt:
         self._tasks: dict[str, tuple[asyncio.Task[None], NodeExecution]] = {}
         self._allowed: list[Call] = []
         self._stir = asyncio.Event()
+        self._alarm: asyncio.TimerHandle | None = None
         self._timeline = Timeline(claim.header.run_id, deps.observer)
 
     @property
@@ -102,6 +103,8 @@ class Attempt:
             if machine is not None:
                 await self._move(machine)
         finally:
+            if self._alarm is not None:
+                self._alarm.cancel()
             for task, view in self._tasks.values():
                 view.close()
                 task.cancel()
@@ -286,14 +289,25 @@ class Attempt:
     async def _wait(self, machine: Run) -> bool:
         """Until news, a renewal or a timer; true when a timer is due."""
         due = next_due(machine)
-        seconds = None if due is None else max(0, due - self._now()) / 1000
-        try:
-            async with asyncio.timeout(seconds):
-                await self._stir.wait()
-        except TimeoutError:
-            return True
+        if due is not None:
+            self._set_alarm(max(0, due - self._now()) / 1000)
+        await self._stir.wait()
         self._stir.clear()
-        return False
+        return due is not None and due <= self._now()
+
+    def _set_alarm(self, seconds: float) -> None:
+        """Be stirred then, or earlier: an alarm that is set already only costs one more look."""
+        loop = asyncio.get_running_loop()
+        at = loop.time() + seconds
+        if self._alarm is not None:
+            if self._alarm.when() <= at:
+                return
+            self._alarm.cancel()
+        self._alarm = loop.call_at(at, self._ring)
+
+    def _ring(self) -> None:
+        self._alarm = None
+        self._stir.set()
 
     def stir(self) -> None:
         """Look again, for example because the worker drains."""

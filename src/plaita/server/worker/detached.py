@@ -17,9 +17,7 @@ def spawns_of(header: Header, detached: Sequence[Detached]) -> tuple[Spawn, ...]
 
 
 def _spawn(header: Header, branch: Detached) -> Spawn:
-    from plaita.engine.detaching import document_of
-
-    data = encode(document_of(branch))
+    data = encode(branch.document)
     mark = hashlib.blake2b(f"{header.incarnation}{branch.key}".encode(), digest_size=6).hexdigest()
     digest = hashlib.sha256(data + header.closure.encode()).hexdigest()
     submission = Submission(
@@ -29,7 +27,7 @@ def _spawn(header: Header, branch: Detached) -> Spawn:
         header.flow_id,
         header.closure,
         header.flow_version,
-        branch.graph.entry,
+        branch.entry,
         header.tenant,
         queue=header.queue,
         imports=header.imports,

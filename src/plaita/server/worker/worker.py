@@ -46,6 +46,16 @@ class WorkerOptions:
     env: Mapping[str, str] = field(default_factory=lambda: os.environ)
 
 
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What a worker stands in: clock, threads, who is told. Replaced as a whole by simulations."""
+
+    clock: Clock = field(default_factory=SystemClock)
+    telemetry: Telemetry = field(default_factory=LogTelemetry)
+    spawner: Spawner = field(default_factory=ThreadSpawner)
+    observer: Observer | None = None
+
+
 class Worker:
     """One worker on one event loop. ``renewal_opener`` opens the store once more for the renewal thread."""
 
@@ -53,19 +63,15 @@ class Worker:
         self,
         store: Backend,
         options: WorkerOptions | None = None,
+        surroundings: Surroundings | None = None,
         *,
         renewal_opener: Callable[[], Backend] | None = None,
-        clock: Clock | None = None,
-        telemetry: Telemetry | None = None,
-        spawner: Spawner | None = None,
-        observer: Observer | None = None,
     ) -> None:
         self.options = options or WorkerOptions()
+        around = surroundings or Surroundings()
         self.holder = new_id()
         self._store = store
-        self._clock = clock or SystemClock()
-        self._telemetry = telemetry or LogTelemetry()
-        self._spawner = spawner or ThreadSpawner()
+        self._clock, self._telemetry, self._spawner = around.clock, around.telemetry, around.spawner
         self._pool = Pool(self.options.pool_size, self._spawner)
         self._renewal = Renewal(
             store, renewal_opener, self.options.renew_ms, self._clock, self._telemetry, self.holder
@@ -80,7 +86,7 @@ class Worker:
             self.holder,
             self.options.timezone,
             self.options.active_ms_max,
-            observer,
+            around.observer,
         )
         self._attempts: dict[asyncio.Task[None], Attempt] = {}
         self._freed = asyncio.Event()

@@ -74,6 +74,15 @@ class QueryContract(Contract):
             await stage.backend.submit(start())
             await hint
 
+    async def test_a_hint_returns_when_a_dead_holder_is_released(self, stage: Stage) -> None:
+        claim = await stage.hold()
+        await stage.backend.hint(0)
+        async with asyncio.timeout(PATIENCE_S), asyncio.TaskGroup() as group:
+            hint = group.create_task(stage.backend.hint(600_000))
+            await asyncio.sleep(0)
+            await stage.backend.release(claim.token.nonce.rpartition(".")[0])
+            await hint
+
     async def test_a_hint_returns_after_its_time_at_the_latest(self, stage: Stage) -> None:
         async with asyncio.timeout(PATIENCE_S):
             await stage.backend.hint(1)

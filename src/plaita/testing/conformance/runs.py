@@ -104,7 +104,8 @@ class ClaimContract(Contract):
         view = await stage.backend.run(RUN)
         assert view is not None
         assert view.status == "error"
-        assert decode(view.error or b"{}")["type"] == "worker_lost"
+        error = decode(view.error or b"{}")
+        assert error == {"kind": "node_error", "code": -500, "message": error["message"], "error_type": "worker_lost", "path": []}
 
     async def test_progress_gives_the_budget_back(self, stage: Stage) -> None:
         claim = await stage.hold()

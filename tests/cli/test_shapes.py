@@ -1,0 +1,165 @@
+"""JSON shapes, exit codes and the reading of inputs."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.cli.shell import EXAMPLES, Shell
+
+pytestmark = pytest.mark.timeout(60)
+
+EXPENSE = EXAMPLES / "expense.yaml"
+ECHO = """\
+flow_id: echo
+inputType:
+  type: object
+  properties:
+    text: {type: string}
+    count: {type: integer}
+    inner: {type: object, properties: {name: {type: string}}}
+nodes:
+  - {id: s, type: start, next: e}
+  - {id: e, type: end, output: $INPUT}
+"""
+MINE = """\
+from plaita import Node
+
+class Mine(Node):
+    node_type = "mine"
+
+    def execute(self, execution):
+        return 1
+"""
+EXECUTION = {
+    "execution_id", "flow_id", "flow_version", "status", "output", "error", "waits", "start_time", "end_time",
+}  # fmt: skip
+TASK = {
+    "task_id", "execution_id", "flow_id", "node", "title", "content", "form", "approvers", "strategy", "votes",
+    "deadline", "status",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("-i text=5", {"text": "5"}),
+        ("-i count=5", {"count": 5}),
+        ("-i other=5", {"other": 5}),
+        ("-i other=five", {"other": "five"}),
+        ("-i other=", {"other": ""}),
+        ("-i 'other={\"a\": [1, null]}'", {"other": {"a": [1, None]}}),
+        ("-i inner.name=7 -i inner.age=7", {"inner": {"name": "7", "age": 7}}),
+        ("-i text=@note.txt", {"text": "a note"}),
+        ("--input in.json -i count=2", {"count": 2, "text": "x"}),
+        ("--input in.yaml", {"count": 3}),
+        ("--input -", {"count": 4}),
+    ],
+)
+def test_an_input_is_json_when_it_fits_its_type_and_text_otherwise(shell: Shell, line: str, expected: object) -> None:
+    shell.write("echo.yaml", ECHO)
+    shell.write("note.txt", "a note")
+    shell.write("in.json", '{"count": 1, "text": "x"}')
+    shell.write("in.yaml", "count: 3\n")
+    assert shell.plaita(f"run echo.yaml --once {line}", stdin='{"count": 4}').json == expected
+
+
+def test_an_execution_has_the_same_shape_from_every_command(shell: Shell) -> None:
+    ran = shell.plaita(f"run {EXPENSE} -i employee=dora -i amount=480 --json")
+    assert (ran.code, ran.err) == (3, "")
+    shape = ran.json
+    assert shape.keys() == EXECUTION
+    assert shape["waits"][0].keys() == {"wait_id", "kind", "node", "since", "deadline", "task_id"}
+    execution_id = shape["execution_id"]
+    assert shell.plaita(f"inspect {execution_id} --json").json == shape
+    assert shell.plaita(f"wait {execution_id} --json").json == shape
+    page = shell.plaita("ps --json --limit 1").json
+    assert page == {"items": [shape], "next": page["next"]}
+    inbox = shell.plaita("inbox --json").json
+    assert (inbox.keys(), inbox["items"][0].keys()) == ({"items", "next"}, TASK)
+    assert shell.plaita(f"cancel {execution_id} --json").json == {
+        "items": [{"execution_id": execution_id, "answer": "cancelled"}],
+        "next": None,
+    }
+    assert shell.plaita(f"wait {execution_id}").code == 1
+    history = shell.plaita(f"inspect {execution_id} --history --json").json["history"]
+    assert [entry["seq"] for entry in history] == sorted(entry["seq"] for entry in history)
+
+
+def test_pages_of_executions_follow_each_other(shell: Shell) -> None:
+    shell.write("echo.yaml", ECHO)
+    started = [shell.plaita("start echo.yaml --json").json["execution_id"] for _ in range(3)]
+    first = shell.plaita("ps --json --limit 2").json
+    second = shell.plaita(f"ps --json --limit 2 --after {first['next']}").json
+    assert [e["execution_id"] for e in first["items"] + second["items"]] == started[::-1]
+    assert second["next"] is None
+
+
+def test_a_pipe_gets_columns_divided_by_tabs_and_no_colours(shell: Shell) -> None:
+    ran = shell.plaita(f"run {EXPENSE} -i employee=dora -i amount=480")
+    listed = shell.plaita("ps")
+    assert "\x1b" not in ran.err + listed.out
+    columns = listed.out.rstrip("\n").split("\t")
+    assert columns[1:3] == ["expense", "waiting"]
+    assert columns[4] == "decision/approval (an approval)"
+
+
+def test_validate_reports_everything_and_strict_turns_warnings_into_errors(shell: Shell) -> None:
+    shell.write("warn.yaml", ECHO.replace("output: $INPUT", "output: $NODE.nowhere"))
+    shell.write("bad.yaml", ECHO.replace("next: e", "next: f"))
+    assert shell.plaita("validate warn.yaml").code == 0
+    strict = shell.plaita("validate --strict warn.yaml --json")
+    assert (strict.code, strict.json["items"][0]["ok"]) == (1, False)
+    told = shell.plaita(f"validate warn.yaml bad.yaml {EXPENSE}")
+    assert told.code == 1
+    assert "bad.yaml:9:" in told.out
+    assert f"{EXPENSE}: ok; may wait at decision/approval" in told.out
+
+
+def test_doctor_finds_what_nobody_moves_and_variables_that_mean_nothing(shell: Shell) -> None:
+    shell.write("echo.yaml", ECHO)
+    started = shell.plaita("start echo.yaml")
+    assert "no worker takes the queue" in started.err
+    strange = Shell(shell.folder, {"PLAITA_STOER": "x"})
+    told = strange.plaita("doctor --json")
+    found = {c["check"]: c for c in told.json["items"]}
+    assert told.code == 0
+    assert found["store"]["status"] == found["consistency"]["status"] == "ok"
+    assert started.out.strip() in found["executions"]["message"]
+    assert "PLAITA_STORE" in found["settings"]["hint"]
+
+
+def test_prune_removes_what_has_ended_and_leaves_what_lives(shell: Shell) -> None:
+    shell.write("echo.yaml", ECHO)
+    shell.plaita("run echo.yaml")
+    shell.plaita("start echo.yaml")
+    assert shell.plaita("prune --json").json == {"pruned": 0}
+    assert shell.plaita("prune --older-than 0 --json").json == {"pruned": 1}
+    [left] = shell.plaita("ps --json").json["items"]
+    assert left["status"] == "queued"
+
+
+def test_settings_of_the_directory_name_imports_beside_it(shell: Shell) -> None:
+    (shell.folder / ".plaita").mkdir()
+    shell.write(".plaita/settings.toml", 'imports = ["mine.py"]\n')
+    shell.write("mine.py", MINE)
+    below = shell.folder / "below"
+    below.mkdir()
+    flow = {
+        "nodes": [
+            {"id": "s", "type": "start", "next": "m"},
+            {"id": "m", "type": "mine", "next": "e"},
+            {"id": "e", "type": "end", "output": "$NODE.m"},
+        ]
+    }
+    shell.write("below/f.json", json.dumps(flow))
+    assert shell.plaita("run f.json", folder=below).json == 1
+
+
+def test_the_help_of_every_command_has_an_example_and_comes_quickly(shell: Shell) -> None:
+    listed = shell.plaita("--help").out
+    for command in ("run", "worker", "approve", "doctor"):
+        assert f"\n  {command} " in listed
+        assert f"Example: plaita {command}" in shell.plaita(f"{command} --help").out
+    assert shell.plaita("--version").out.startswith("plaita ")
