@@ -29,7 +29,10 @@ def run() -> list[str]:
     """The lines of the report."""
     mine, peer = ours(), published()
     try:
-        lines = ["in process, us a node (median of 9, interleaved)", f"  {'flow':14} {'ours':>8} {'published':>10} {'ratio':>7} {'floor':>7} {'x floor':>8}"]
+        lines = [
+            "in process, us a node (median of 9, interleaved)",
+            f"  {'flow':14} {'ours':>8} {'published':>10} {'ratio':>7} {'floor':>7} {'x floor':>8}",
+        ]
         for name in FLOWS:
             lines.append(_flow(name, mine, peer))
         lines += ["load, us a node (text to runnable, first sight of the text)"]

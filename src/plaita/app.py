@@ -19,6 +19,7 @@ from plaita.settings import Settings, load_settings, unknown_variables
 
 HOME = ".plaita"
 SQLITE = "sqlite:///"
+DAY_MS = 86_400_000
 
 
 def read_settings(store: str | None = None) -> Settings:
@@ -109,6 +110,8 @@ def worker_options(
         drain_ms=settings.worker.drain_timeout_ms,
         timezone=settings.engine.timezone,
         active_ms_max=settings.engine.execution_deadline_ms,
+        attempts_max=settings.worker.attempts_max,
+        retention_ms=settings.store.retention_days * DAY_MS if only is None else None,
     )
 
 

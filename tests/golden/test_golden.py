@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tools.golden import EXPECTED, STORE, act, children_of, worker_of
 
 from plaita.backends.sqlite import SqliteBackend
 from plaita.base.clock import SystemClock
 from plaita.control import looking
 from plaita.core.imports import import_nodes
+from tools.golden import EXPECTED, STORE, act, children_of, worker_of
 
 HERE = Path(__file__).parent
 LEASE_MS = 500

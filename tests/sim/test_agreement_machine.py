@@ -10,7 +10,14 @@ from typing import Any
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule, run_state_machine_as_test
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
 
 from tests.sim.lockstep import Claimed, Lockstep, Move
 from tests.sim.protocol import model as m
@@ -206,7 +213,7 @@ class AgreementMachine(RuleBasedStateMachine):
             self.stores.compare()
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(1200)
 def test_the_stores_agree_with_the_model_in_every_order_of_steps() -> None:
     chosen = settings(stateful_step_count=100)
-    run_state_machine_as_test(AgreementMachine, settings=chosen)  # type: ignore[no-untyped-call]
+    run_state_machine_as_test(AgreementMachine, settings=chosen)

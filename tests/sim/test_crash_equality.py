@@ -86,7 +86,7 @@ class Play:
     healed: bool = False
 
     def __post_init__(self) -> None:
-        self.now_ms = self.mode.now_ms
+        self.now_ms = self.committed_ms = self.mode.now_ms
         self.run: Run = start(self.flow.program, self.conditions(), self.value, now_ms=self.now_ms)
 
     def conditions(self) -> Conditions:
@@ -161,8 +161,10 @@ class Play:
             self.step([Wake(wait_id, "late")])
 
     def restore(self, *, reopened: bool = False) -> None:
+        """The process died right after its last commit and is back at once; down time would be no active time."""
+        now_ms = self.now_ms if reopened else self.committed_ms
         self.run = restore(
-            self.flow.program, self.conditions(), self.value, self.store, now_ms=self.now_ms, reopened=reopened
+            self.flow.program, self.conditions(), self.value, self.store, now_ms=now_ms, reopened=reopened
         )
         self.calls = {call.id: call for call in open_calls(self.run)}
         if not reopened:
@@ -183,6 +185,7 @@ class Play:
                 return
 
     def commit(self, effects: Effects) -> None:
+        self.committed_ms = self.now_ms
         for key, value in take_delta(self.run).items():
             if value is None:
                 self.store.pop(key, None)

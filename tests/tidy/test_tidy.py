@@ -42,12 +42,18 @@ MANY_METHODS: dict[str, str] = {
 }
 MANY_PARAMETERS: dict[str, str] = {
     "plaita/base/errors.py::FlowExecutionException.__init__": "the documented constructor",
+    "plaita/backends/ports/queries.py::GatedQueries.runs": "a filter is a parameter; all are keywords with defaults",
+    "plaita/engine/expression/registry.py::ExpressionRegistry.register": "the documented signature",
+    "plaita/ports/queries.py::QueryStore.runs": "a filter is a parameter; all are keywords with defaults",
 }
 MANY_PARAMETERS_FOLDERS = {"plaita/cli/": "a parameter of a command is an option"}
 BROAD_CATCHES: dict[str, str] = {
+    "plaita/backends/sqlite/gate.py::SqliteGate._try_batch": "a verb's error belongs to its caller, not to the batch",
     "plaita/core/calls.py::aperform": "a node is foreign code: whatever it raises is its failure",
     "plaita/core/calls.py::perform": "a node is foreign code: whatever it raises is its failure",
     "plaita/core/threads.py::Threads._work": "hands everything to whoever asks for the result",
+    "plaita/engine/expression/registry.py::_isolated": "a registered function is foreign code",
+    "plaita/engine/expression/registry.py::_isolated.call": "a registered function is foreign code",
     "plaita/engine/failing.py::outcome_of": "what an author's expression raises is a failure of the node",
     "plaita/engine/hosts.py::Rounds.child_done": "as outcome_of, in the inner loop of every collection node",
     "plaita/engine/machine.py::_burst": "as outcome_of, around every step",

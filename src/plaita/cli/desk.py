@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from plaita import app
-from plaita.base.errors import InputError
-from plaita.cli.failing import status_code
+from plaita.base.errors import InputError, NotSupported
+from plaita.cli.failing import complain, status_code
 from plaita.cli.screen import note, show_json
+from plaita.cli.turning import turn
 from plaita.cli.wording import Wording
 from plaita.control import looking
 from plaita.control.flow_files import absolute
@@ -40,9 +40,15 @@ class Desk:
         return Wording(self.flag, await self.store.now_ms())
 
     async def move(self, execution_id: str, *, timeout_ms: int | None = None) -> Shape:
-        """Let an execution go on to its next wait, here or in the live process that takes it."""
+        """Let an execution go on to its next wait, here or in the live process that takes it.
+
+        What was decided stays decided when this process cannot load the flow: that is said, and left to another one.
+        """
         how = Drive(self.settings)
-        await follow(self.store, RunId(execution_id), how, timeout_ms=timeout_ms, patience_ms=PATIENCE_MS)
+        try:
+            await follow(self.store, RunId(execution_id), how, timeout_ms=timeout_ms, patience_ms=PATIENCE_MS)
+        except NotSupported as e:
+            complain(f"accepted, but {e}", e.hint)
         return await looking.inspect(self.store, execution_id)
 
     async def lines(self, shape: Shape) -> list[str]:
@@ -94,4 +100,4 @@ def at_desk(
         finally:
             await backend.close()
 
-    return asyncio.run(session())
+    return turn(session())

@@ -42,19 +42,22 @@ async def _publish(desk: Desk, event_type: str, data: Json, key: str | None, eve
     from plaita.cli.failing import answer_code
     from plaita.cli.screen import say, show_json
     from plaita.control import acting
-    from plaita.runtime.driving import woken_by
+    from plaita.runtime.driving import move_woken
 
     answer = await acting.publish_event(desk.store, event_type, data, key, event_id)
-    moved = []
+    moved: list[Json] = []
     if answer.matched and not answer.duplicate:
-        moved = [await desk.move(execution_id) for execution_id in await woken_by(desk.store, event_type)]
+        moved = await move_woken(desk.store, event_type, desk.move)
     if desk.as_json:
         facts = {"event_id": answer.event_id, "matched": answer.matched, "woken": answer.woken}
         show_json({**facts, "duplicate": answer.duplicate, "pending": answer.pending, "executions": moved})
         return answer_code(*moved)
     again = " (published before)" if answer.duplicate else ""
-    more = "; more are woken by whoever works next" if answer.pending else ""
-    say(f"{answer.event_id}: {answer.matched} waits matched, {answer.woken} woke{more}{again}")
+    more = ", more follow" if answer.pending else ""
+    waits = "1 wait" if answer.matched == 1 else f"{answer.matched} waits"
+    asked = answer.matched - answer.woken
+    filters = f", {asked} {'looks' if asked == 1 else 'look'} at the data" if asked and not answer.duplicate else ""
+    say(f"{answer.event_id}: {waits} matched, {answer.woken} woke{filters}{more}{again}")
     for shape in moved:
         await desk.show(shape)
     return answer_code(*moved)

@@ -111,7 +111,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     as_json, debug = "--json" in options, "--debug" in options
     if not debug:
         sys.excepthook = _unexpected
-    sys.path.append(os.getcwd())  # noqa: PTH109
+    try:
+        sys.path.append(os.getcwd())  # noqa: PTH109
+    except FileNotFoundError:
+        complain("the current directory does not exist any more", "cd to another one")
+        sys.exit(USAGE)
     sys.exit(_run(given or ["--help"], as_json=as_json, debug=debug))
 
 

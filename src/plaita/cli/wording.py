@@ -102,7 +102,7 @@ class Wording:
 
     def task(self, task: Shape) -> list[str]:
         """A task: title, content, votes, and the commands of those who may still vote."""
-        lines = [task["title"] or "(no title)", *str(task["content"] or "").splitlines()]
+        lines = [*(str(task["title"] or "").splitlines() or ["(no title)"]), *str(task["content"] or "").splitlines()]
         for field in task["form"]:
             lines.append(f"form: {_field(field)}")
         lines += [f"{v['by']}: {'yes' if v['approved'] else 'no'} {v['comment']}".rstrip() for v in task["votes"]]

@@ -41,6 +41,7 @@ def worker(
 ) -> None:
     """Take executions until SIGTERM or Ctrl-C, then let each reach its next commit and give it back."""
     from plaita.cli.desk import settings_of
+    from plaita.cli.turning import turn
     from plaita.runtime.working import Shift
     from plaita.telemetry.sink import log_to_stderr
 
@@ -52,7 +53,7 @@ def worker(
     if not names:
         raise typer.BadParameter("--queues names no queue")
     log_to_stderr("DEBUG" if debug else settings.log_level)
-    asyncio.run(_work(settings, Shift(names, concurrency)))
+    turn(_work(settings, Shift(names, concurrency)))
 
 
 async def _work(settings: Settings, shift: Shift) -> None:

@@ -146,9 +146,21 @@ async def retry(store: Backend, execution_id: str) -> None:
         case NoRun():
             raise NotFound(f"there is no execution {execution_id!r} in {store.name}", "plaita ps lists executions")
         case NotRetryable(reason):
-            raise Conflict(f"execution {execution_id} cannot be retried: {reason}")
+            raise Conflict(
+                f"execution {execution_id} cannot be retried: {_why_not(reason)}", f"plaita inspect {execution_id}"
+            )
         case _:
             return
+
+
+def _why_not(reason: str) -> str:
+    match reason:
+        case "wakeups_exhausted":
+            return "it was retried as often as it may be"
+        case "deterministic_failures":
+            return "it failed in the same way as often as it may"
+        case _:
+            return f"it is {reason.removeprefix('status_')}; only a failed one can"
 
 
 async def delete(store: Backend, execution_id: str) -> None:

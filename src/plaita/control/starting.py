@@ -20,6 +20,9 @@ from plaita.ports.runs import Submission, SubmitConflict, Submitted, Tombstoned
 from plaita.ports.values import RunId
 
 
+ID_CHARS_MAX = 200
+
+
 @dataclass(frozen=True, slots=True)
 class StartOptions:
     """How to start: ``execution_id`` makes the start idempotent, times are ms since 1970."""
@@ -109,9 +112,18 @@ def check_input(flow: Flow, value: Json) -> Json:
     return value if declared is None else conform(declared, value, "$")
 
 
+def _check_id(execution_id: str) -> None:
+    """An id is said, pasted and part of other ids. Raises ``InputError``."""
+    if len(execution_id) > ID_CHARS_MAX:
+        raise InputError("execution_id", f"has {len(execution_id)} characters; at most {ID_CHARS_MAX} are allowed")
+    if execution_id.startswith("-") or execution_id != execution_id.strip() or not execution_id.isprintable():
+        raise InputError("execution_id", f"{execution_id!r}: no leading -, no outer blanks, no control characters")
+
+
 async def _submit(
     store: Backend, flow_id: str, version: str, closure: str, value: Json, options: StartOptions
 ) -> Submitted:
+    _check_id(options.execution_id)
     data = encode(value)
     digest = hashlib.sha256(closure.encode() + data).hexdigest()
     start = Submission(

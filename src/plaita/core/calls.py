@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import os
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -21,6 +22,8 @@ from plaita.engine.values import copied
 
 _compiled: dict[tuple[int, str], Any] = {}
 _COMPILED_MAX = 4096
+TEXT_MAX = 20_000
+"""Characters of an error's text that are kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +101,7 @@ class NodeExecution:
 
     def set_state(self, key: str, value: Json) -> None:
         """Set a root; it becomes visible as ``$name`` in this flow when the node's result is stored."""
-        self._set[key.removeprefix("$")] = admit(value, f"${key.removeprefix('$')}")
+        self._set |= admit({key.removeprefix("$"): value}, "$")
 
     def get_global_variable(self, key: str, default: Json = None) -> Json:
         """A value of ``$GLOBAL``."""
@@ -144,13 +147,20 @@ def is_async(call: Call) -> bool:
 
 
 def perform(call: Call, view: NodeExecution) -> Returned | Raised:
-    """Run a synchronous node in this thread."""
+    """Run a synchronous node in this thread. Whatever it raises is its failure, but Ctrl-C in the main thread."""
+    process, code = os.getpid(), 0
     try:
         return view.returned(call.node.model.execute(view))
-    except (Exception, SystemExit) as e:  # noqa: BLE001 - foreign code: whatever it raises is its failure
+    except BaseException as e:
+        code = _exit_code(e)
+        if isinstance(e, KeyboardInterrupt) and threading.current_thread() is threading.main_thread():
+            raise
         return Raised(call.id, failure_of(e, call))
     finally:
         view.close()
+        if os.getpid() != process:
+            # The node forked, and this is the child: it has no claim on the run.
+            os._exit(code)
 
 
 async def aperform(call: Call, view: NodeExecution) -> Returned | Raised:
@@ -159,33 +169,58 @@ async def aperform(call: Call, view: NodeExecution) -> Returned | Raised:
         result = call.node.model.arun(view)
         return view.returned(await result if inspect.isawaitable(result) else result)
     except asyncio.CancelledError as e:
-        task = asyncio.current_task()
-        if task is None or task.cancelling():
+        # Who drops a call closes its view first: any other cancellation is the node's own.
+        if view.cancel_requested:
             raise
         return Raised(call.id, failure_of(e, call))
-    except (Exception, SystemExit) as e:  # noqa: BLE001 - see perform
+    except (KeyboardInterrupt, GeneratorExit):
+        raise
+    except BaseException as e:  # noqa: BLE001 - see perform
         return Raised(call.id, failure_of(e, call))
     finally:
         view.close()
+
+
+def _exit_code(error: BaseException) -> int:
+    """The exit code of a process that ends with an exception."""
+    code = error.code if isinstance(error, SystemExit) else 1
+    return code if isinstance(code, int) else int(code is not None)
 
 
 def failure_of(error: BaseException, call: Call) -> Failure:
     """What an exception of a node means. Validation, type and expression errors are permanent, the rest may pass."""
     node = call.node
     if isinstance(error, FlowResultError):
-        return Failure("error_result", error.code, error.message, "error_result")
+        return Failure("error_result", _code(error.code), _stored(error.message), "error_result")
     if isinstance(error, NodeException):
-        text = f"node {node.id!r} ({node.type}): {error.message}"
-        return Failure("node_error", error.code, text, retryable=True)
+        text = f"node {node.id!r} ({node.type}): {_stored(error.message)}"
+        return Failure("node_error", _code(error.code), text, retryable=True)
     if isinstance(error, PlaitaError) and not isinstance(error, EvaluationError | InputError):
-        return Failure(error.kind, NODE_CODE, f"node {node.id!r} ({node.type}): {error}")
-    permanent = isinstance(error, ValueError | TypeError | ValidationError | NotImplementedError | SystemExit)
+        return Failure(error.kind, NODE_CODE, f"node {node.id!r} ({node.type}): {_stored(error)}")
+    permanent = isinstance(error, ValueError | TypeError | ValidationError | NotImplementedError)
+    permanent = permanent or not isinstance(error, Exception | asyncio.CancelledError)
     kind = "input_error" if isinstance(error, InputError) else "node_error"
     if isinstance(error, InputError):
-        kind, text = "node_error", f"the result is not JSON: {error}"
+        kind, text = "node_error", f"the result is not JSON: {_stored(error)}"
     else:
-        text = str(error) if isinstance(error, EvaluationError) else f"{type(error).__name__}: {error}"
+        text = _stored(error) if isinstance(error, EvaluationError) else f"{type(error).__name__}: {_stored(error)}"
     return Failure(kind, NODE_CODE, f"node {node.id!r} ({node.type}): {text}", retryable=not permanent)
+
+
+def _stored(error: object) -> str:
+    """The text of an error as state can hold it: Unicode, and of bounded length."""
+    try:
+        text = str(error)
+    except Exception as e:  # noqa: BLE001 - foreign code
+        return f"(its text cannot be read: {type(e).__name__})"
+    text = text.encode(errors="backslashreplace").decode()
+    return text if len(text) <= TEXT_MAX else f"{text[:TEXT_MAX]}… ({len(text)} characters)"
+
+
+def _code(code: object) -> int | str:
+    """A code as state can hold it."""
+    is_number = isinstance(code, int) and not isinstance(code, bool) and abs(code) < 10**18
+    return int(code) if is_number else _stored(code)  # type: ignore[call-overload]
 
 
 Performer = Callable[[Call], Returned | Raised]

@@ -43,7 +43,7 @@ def load_module(name: str) -> ModuleType:
 def _load(name: str) -> ModuleType:
     try:
         return _load_file(Path(name)) if name.endswith(".py") else importlib.import_module(name)
-    except Exception as e:  # foreign code runs at import: whatever it raises, the import failed
+    except (Exception, SystemExit) as e:  # foreign code runs at import: whatever it raises, the import failed
         hint = "check the path" if isinstance(e, OSError | ModuleNotFoundError) else "the module itself fails"
         raise NotFound(f"{name} cannot be imported: {type(e).__name__}: {e}", hint) from e
 

@@ -196,7 +196,7 @@ def _frame(run: Run, address: str, frames: Mapping[str, Frame], value: Json, sto
     frame.begin(stored.get("i", ABSENT) if hnode is not None else frame.input)
     frame.state, frame.visits, frame.attempt, frame.open = state, visits, attempt, open_id
     frame.due, frame.wait_due, frame.retry_at, frame.limit = times
-    frame.stamp = None if stamp is None else (stamp[0], stamp[1])
+    frame.stamp = None if stamp is None else (stamp[0], stamp[1], stamp[2])
     frame.pc, frame.last = _node(frame, pc_id), _node(frame, last_id)
     frame.extra = frame.extra_kept = stored.get("x")
     results = sorted((v[0], k[1:], v[1]) for k, v in stored.items() if k[0] == "n")

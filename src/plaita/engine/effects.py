@@ -61,6 +61,7 @@ class Call:
     """An effectful node to perform: ``node`` in the scope of ``frame``, with the times and dice it was issued under.
 
     ``key`` is the idempotency key without the incarnation; it stays over retries and restarts.
+    ``fingerprint`` identifies the arguments it was first issued with.
     """
 
     id: str
@@ -71,6 +72,7 @@ class Call:
     issued_ms: int
     dice: float
     deadline_ms: int | None
+    fingerprint: str = ""
 
 
 @dataclass(frozen=True, slots=True)

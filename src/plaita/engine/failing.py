@@ -6,12 +6,13 @@ are closed up to there, or it ends the run and every frame stays as it is, so th
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from plaita.base.errors import InputError
-from plaita.base.json import Json
+from plaita.base.json import Json, encode
 from plaita.engine.effects import Call, Closed, Failed
 from plaita.engine.expression import EvaluationError
 from plaita.engine.failure import FLOW_CODE, NODE_CODE, TIMEOUT_CODE, Failure, FailureRaised
@@ -264,6 +265,7 @@ def _redrive(run: Run, frame: Frame, failure: Failure) -> bool:
         now_ms=run.now_ms,
         dice=run.dice,
         until_ms=_budget_end(run, frame),
+        attempts_max=run.conditions.attempts_max,
     )
     if not isinstance(decision, RetryAt):
         return False
@@ -301,11 +303,20 @@ def again(run: Run, frame: Frame) -> None:
 def issue(run: Run, frame: Frame) -> None:
     """Ask the driver for a call under the frame's stamp, drawn once so that a repetition is the same request."""
     if frame.stamp is None:
-        frame.stamp = (run.now_ms, run.dice)
+        frame.stamp = (run.now_ms, run.dice, fingerprint(_node(frame), frame) if run.conditions.durable else "")
     frame.state = CALLING
     call = call_of(frame)
     run.calls[call.id] = frame
     run.effects.calls[call.id] = call
+
+
+def fingerprint(cn: CNode, scope: Any) -> str:
+    """What identifies the request of a call: a digest of its arguments, empty when there are none or they fail."""
+    arguments = cn.arguments
+    if arguments is None:
+        return ""
+    value = outcome_of(cn, lambda: arguments(scope))
+    return "" if isinstance(value, Failure) else hashlib.blake2b(encode(value), digest_size=8).hexdigest()
 
 
 def call_of(frame: Frame) -> Call:
@@ -313,7 +324,7 @@ def call_of(frame: Frame) -> Call:
     cn, stamp = _node(frame), frame.stamp
     if frame.open is None or stamp is None:
         raise AssertionError(f"frame {frame.addr!r} has no open call")
-    return Call(frame.open, cn, frame, frame.attempt + 1, frame.open, stamp[0], stamp[1], frame.due)
+    return Call(frame.open, cn, frame, frame.attempt + 1, frame.open, stamp[0], stamp[1], frame.due, stamp[2])
 
 
 def cut(run: Run, frame: Frame) -> None:

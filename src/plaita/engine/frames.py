@@ -74,7 +74,7 @@ class Frame:
         """Forget everything that belongs to the node the cursor leaves."""
         self.open: str | None = None
         self.pending: dict[str, Json] | None = None
-        self.stamp: tuple[int, float] | None = None
+        self.stamp: tuple[int, float, str] | None = None
         self.due: int | None = None
         self.wait_due: int | None = None
         self.retry_at: int | None = None

@@ -79,6 +79,9 @@ def hand_over(frame: Frame, cn: CNode, value: Json) -> None:
     """The host node is done: its frame goes on behind it."""
     frame.leave(cn, value)
     frame.run.cont = frame
+    trace = frame.run.conditions.trace
+    if trace is not None:
+        trace("end", frame, cn, value)
 
 
 class Inline:

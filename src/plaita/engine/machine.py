@@ -21,6 +21,7 @@ from plaita.engine.failure import CANCEL_CODE, Failure, WaitRefused
 from plaita.engine.frames import BACKOFF, EMPTY, HOSTING, READY, WAITING, Frame
 from plaita.engine.program import CNode, Graph, Program
 from plaita.engine.types import conform
+from plaita.policy.retry import ATTEMPTS_MAX
 
 Trace = Callable[[str, Frame, CNode, Json], None]
 """Told inline of ``start`` and ``end`` of nodes: kind, frame, node, value."""
@@ -32,6 +33,7 @@ class Conditions:
 
     ``env`` is read at evaluation. ``durable``: waits are possible. ``redrive``: an error that would end the run puts
     its node into backoff first (policy decides). ``active_ms_max``: budget of a flow without a timeout of its own.
+    ``attempts_max``: attempts of a node in all before a re-driven error ends the run.
     ``entry``: the graph of a detached branch; the run's input is then the document of ``plaita.engine.detaching``.
     """
 
@@ -41,6 +43,7 @@ class Conditions:
     durable: bool = True
     redrive: bool = False
     active_ms_max: int = 1_800_000
+    attempts_max: int = ATTEMPTS_MAX
     fuel: int = FUEL
     trace: Trace | None = None
     entry: str = ""

@@ -56,10 +56,13 @@ class Waiting(Protocol):
 
 
 class CNode:
-    """One compiled node. ``next`` is where plain nodes go; branching nodes choose in their step."""
+    """One compiled node. ``next`` is where plain nodes go; branching nodes choose in their step.
+
+    ``arguments`` evaluates everything a call depends on, to tell whether a repeated call is the same request.
+    """
 
     __slots__ = (
-        "branching", "counted", "cyclic", "graph", "host", "id", "index", "model", "next", "on_error", "on_timeout",
+        "arguments", "branching", "counted", "cyclic", "graph", "host", "id", "index", "model", "next", "on_error", "on_timeout",
         "step", "timeout", "type", "waiting",
     )  # fmt: skip
 
@@ -71,6 +74,7 @@ class CNode:
         self.waiting: Waiting | None = None
         self.on_error, self.on_timeout = ABORT, ABORT
         self.timeout: Eval | int | None = None
+        self.arguments: Eval | None = None
         self.branching = self.cyclic = self.counted = False
         self.model: Any = None
 

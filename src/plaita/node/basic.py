@@ -95,13 +95,14 @@ class Node(BaseModel):
     def link(self, link: NodeLink) -> None:
         """Give the compiled node its step. The default performs ``execute``/``arun`` outside the machine."""
         link.linking.calls = True
-        for field in type(self).model_fields:
-            if field not in BASE_FIELDS:
-                self._look_at(link, field)
+        sound = [f for f in type(self).model_fields if f not in BASE_FIELDS and self._look_at(link, f)]
+        values = {field: value for field in sound if isinstance(value := getattr(self, field), str | list | dict)}
+        if values:
+            link.cn.arguments = link.value(values, "")
         link.cn.step = steps.call(link.cn)
 
-    def _look_at(self, link: NodeLink, field: str) -> None:
-        """A custom field may hold text that only looks like an expression: what is wrong with it is a warning."""
+    def _look_at(self, link: NodeLink, field: str) -> bool:
+        """Can the field be evaluated? A custom one may hold text that only looks like an expression: a warning."""
         before = len(link.linking.issues)
         value = getattr(self, field)
         if isinstance(value, str | list | dict):
@@ -111,6 +112,7 @@ class Node(BaseModel):
         for issue in found:
             text = f"{issue.message}; evaluating this field would fail"
             link.report(issue.code, field, text, hint=issue.hint, severity="warning", column=issue.column)
+        return not any(issue.severity == "error" for issue in found)
 
     def link_common(self, link: NodeLink) -> None:
         """Successor, handlers and timeout, the same for every type."""

@@ -51,8 +51,10 @@ def decide_retry(
     return RetryAt(at_ms)
 
 
-def decide_redrive(*, failed: int, redrives: int, now_ms: int, dice: float, until_ms: int | None) -> RetryAt | GiveUp:
+def decide_redrive(
+    *, failed: int, redrives: int, now_ms: int, dice: float, until_ms: int | None, attempts_max: int = ATTEMPTS_MAX
+) -> RetryAt | GiveUp:
     """A retry nobody declared, for an error that would end a durable run."""
     if redrives >= REDRIVES_MAX:
         return GiveUp(f"{REDRIVES_MAX} re-drives of this execution are used up")
-    return decide_retry(REDRIVE, failed=failed, retries_max=ATTEMPTS_MAX - 1, now_ms=now_ms, dice=dice, until_ms=until_ms)
+    return decide_retry(REDRIVE, failed=failed, retries_max=attempts_max - 1, now_ms=now_ms, dice=dice, until_ms=until_ms)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass
 from typing import Literal
 
@@ -103,7 +104,7 @@ async def _stuck(store: Backend, status: str, views: list[RunView]) -> list[Chec
             "executions",
             "warning",
             f"{view.run_id} ({view.flow_id}) is {status} with something to do, and no process takes it",
-            f"plaita wait {view.run_id}, or plaita worker",
+            f"{shlex.join(('plaita', 'wait', view.run_id))}, or plaita worker",
         )
         for view in stuck[:NAMED_MAX]
     ]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, TypeVar
 
 from plaita.app import store_opener, worker_options
 from plaita.base.clock import SystemClock
@@ -25,6 +25,7 @@ from plaita.telemetry.sink import LogTelemetry, Telemetry
 POLL_MS = 100
 PAGE = 200
 
+T = TypeVar("T")
 Until = Literal["wait", "end"]
 
 
@@ -155,6 +156,15 @@ async def woken_by(store: Backend, event_type: str) -> list[RunId]:
                 found.append(view.run_id)
         if not cursor:
             return found
+
+
+async def move_woken(store: Backend, event_type: str, move: Callable[[RunId], Awaitable[T]]) -> list[T]:
+    """Move every execution that an event of this type woke, also those that claims wake on the way; in turn."""
+    moved: dict[RunId, T] = {}
+    while fresh := [run_id for run_id in await woken_by(store, event_type) if run_id not in moved]:
+        for run_id in fresh:
+            moved[run_id] = await move(run_id)
+    return list(moved.values())
 
 
 async def interrupted(store: Backend, flow_id: str) -> list[RunView]:

@@ -22,7 +22,7 @@ from plaita.core.flow import Flow
 from plaita.engine.failure import failure_from_json
 from plaita.ports.backend import Backend
 from plaita.ports.values import RunId
-from plaita.runtime.driving import Drive, drive_unless_taken, follow, woken_by
+from plaita.runtime.driving import Drive, drive_unless_taken, follow, move_woken
 from plaita.settings import Settings
 
 T = TypeVar("T")
@@ -168,8 +168,9 @@ class Runtime:
     ) -> Shape:
         """``publish_event`` in the running loop."""
         answer = await acting.publish_event(self.store, event_type, data, key, event_id)
-        for execution_id in await woken_by(self.store, event_type) if answer.matched else ():
-            await drive_unless_taken(self.store, execution_id, Drive(self.settings))
+        if answer.matched:
+            how = Drive(self.settings)
+            await move_woken(self.store, event_type, lambda run_id: drive_unless_taken(self.store, run_id, how))
         return {"event_id": answer.event_id, "matched": answer.matched, "woken": answer.woken}
 
 

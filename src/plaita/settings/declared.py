@@ -148,17 +148,6 @@ class EngineSettings:
             expected="a name of the IANA time zone database, such as Europe/Berlin",
         ),
     )
-    definition_change: Literal["pinned", "refuse"] = declare(
-        "pinned",
-        Setting(
-            "PLAITA_DEFINITION_CHANGE",
-            "choice",
-            "`pinned`: an execution goes on with the definition it began with. `refuse`: it does not go on when the "
-            "published definition has changed.",
-            choices=("pinned", "refuse"),
-        ),
-    )
-
     @property
     def execution_deadline_ms(self) -> int:
         """The active time in milliseconds."""

@@ -9,9 +9,8 @@ from dataclasses import dataclass, field
 from plaita.base.clock import Clock, roll
 from plaita.base.errors import InputError, Unavailable
 from plaita.base.json import decode
-from plaita.core.calls import NodeExecution, aperform, is_async, perform
 from plaita.engine.delta import UnreadableState, restore
-from plaita.engine.effects import Call, Cancel, Effects, Event, Offer, Raised, Returned, Wake
+from plaita.engine.effects import Cancel, Effects, Event, Offer, Wake
 from plaita.engine.failure import FLOW_CODE, Failure
 from plaita.engine.machine import Conditions, Run, advance, next_due, open_calls, start
 from plaita.engine.program import Program
@@ -24,16 +23,18 @@ from plaita.ports.runs import (
     Lost,
     Mismatch,
     Renewed,
-    Settled,
     SettleAnswer,
+    Settled,
     Stale,
     Step,
     WaitConflict,
 )
 from plaita.ports.values import Mail, RunId, Token
+from plaita.server.worker.alarm import Alarm
 from plaita.server.worker.compose import Commit, compose, error_bytes
 from plaita.server.worker.detached import spawns_of
 from plaita.server.worker.lease import LocalLease
+from plaita.server.worker.opencalls import OpenCalls
 from plaita.server.worker.pool import Pool
 from plaita.server.worker.timeline import Observer, Timeline
 from plaita.telemetry import events as told
@@ -70,13 +71,10 @@ class Attempt:
         self._unread: dict[int, Mail] = {m.number: m for m in claim.mailbox}
         self._cancel, self._lost = claim.cancel, False
         self._ack = 0
-        self._returned: list[Returned | Raised] = []
-        self._carried = 0
-        self._tasks: dict[str, tuple[asyncio.Task[None], NodeExecution]] = {}
-        self._allowed: list[Call] = []
         self._stir = asyncio.Event()
-        self._alarm: asyncio.TimerHandle | None = None
+        self._alarm = Alarm(self._stir.set)
         self._timeline = Timeline(claim.header.run_id, deps.observer)
+        self._calls = OpenCalls(deps.pool, claim.header.incarnation, self._timeline, self._stir.set)
 
     @property
     def lease_of(self) -> tuple[RunId, Token]:
@@ -85,7 +83,7 @@ class Attempt:
     @property
     def is_idle(self) -> bool:
         """Only calls are under way: nothing moves until one comes back or mail arrives."""
-        return bool(self._tasks) and not self._stir.is_set()
+        return self._calls.any_runs and not self._stir.is_set()
 
     def renewed(self, answer: Renewed | Lost, sent: float) -> None:
         """A renewal was answered."""
@@ -103,11 +101,8 @@ class Attempt:
             if machine is not None:
                 await self._move(machine)
         finally:
-            if self._alarm is not None:
-                self._alarm.cancel()
-            for task, view in self._tasks.values():
-                view.close()
-                task.cancel()
+            self._alarm.cancel()
+            self._calls.close()
 
     async def _restore(self) -> Run | None:
         """The machine of the last commit. An input that violates its type ends the run, unreadable state blocks it."""
@@ -118,6 +113,7 @@ class Attempt:
             redrive=True,
             active_ms_max=self.deps.active_ms_max,
             trace=self._timeline.trace,
+            entry=self.header.entry,
         )
         stored = await self.deps.store.frames(self.header.run_id)
         value = decode(self.header.input)
@@ -127,6 +123,8 @@ class Attempt:
                 base = max(self.header.submitted_ms, self.header.not_before_ms or 0)
                 return start(self.program, conditions, value, now_ms=now, base_ms=base, dice=roll())
             machine = restore(self.program, conditions, value, stored, now_ms=now)
+            # Between the last commit and the claim nobody may have moved the run: that is no active time.
+            machine.now_ms = max(machine.now_ms, now)
         except InputError as e:
             failure = Failure("input_error", FLOW_CODE, f"input {e}", "flow_error")
             await self._write(self._closing(End("error", error=error_bytes(failure))))
@@ -135,8 +133,7 @@ class Attempt:
             self.deps.telemetry.emit(told.RUN_BLOCKED, run_id=self.header.run_id, reason=str(e))
             await self._write(self._closing(Block(str(e))))
             return None
-        known = self._tasks.keys() | {r.id for r in self._returned}
-        self._allowed = [call for call in open_calls(machine) if call.id not in known]
+        self._calls.allow_only(open_calls(machine))
         return machine
 
     async def _move(self, machine: Run) -> None:
@@ -144,7 +141,7 @@ class Attempt:
         due = True
         while not self._lost:
             self._begin_allowed()
-            if not (due or self._has_news() or self._must_hand_back()):
+            if not (due or self._has_reason()):
                 due = await self._wait(machine)
                 continue
             events = self._take_news()
@@ -164,11 +161,10 @@ class Attempt:
             self._accepted(effects, answer)
             due = effects.more
 
-    def _has_news(self) -> bool:
-        return bool(self._unread or self._returned or self._cancel)
-
-    def _must_hand_back(self) -> bool:
-        return self.deps.draining.is_set() and not self._tasks
+    def _has_reason(self) -> bool:
+        """News, or a drain with nothing under way: the run is handed back."""
+        news = self._unread or self._calls.any_returned or self._cancel
+        return bool(news or (self.deps.draining.is_set() and not self._calls.any_runs))
 
     def _take_news(self) -> list[Event]:
         """What came in, in the order the machine takes it: mailbox by number, then results; a cancel stands alone."""
@@ -180,8 +176,7 @@ class Attempt:
             self._ack = max(self._ack, number)
             data = decode(mail.data)
             news.append(Wake(mail.wait_id, data) if mail.kind == "wake" else Offer(mail.wait_id, mail.event, data))
-        self._carried = len(self._returned)
-        return [*news, *self._returned]
+        return [*news, *self._calls.carry()]
 
     def _commit(self, effects: Effects, *, progress: bool) -> Commit:
         return Commit(
@@ -197,12 +192,11 @@ class Attempt:
 
     def _accepted(self, effects: Effects, answer: Settled | Dup) -> None:
         self.seq = answer.seq
-        del self._returned[: self._carried]
-        self._carried = 0
+        self._calls.carried()
         self._hear(answer.now_ms, answer.cancel, answer.mailbox)
         for call_id in effects.drops:
-            self._drop(call_id)
-        self._allowed += effects.calls.values()
+            self._calls.drop(call_id)
+        self._calls.allow(effects.calls.values())
 
     def _hear(self, now_ms: int, cancel: bool, mailbox: tuple[Mail, ...]) -> None:
         self._store_now, self._anchor = max(now_ms, self._now()), self.deps.clock.elapsed_ms()
@@ -216,13 +210,15 @@ class Attempt:
         return int(self._store_now + self.deps.clock.elapsed_ms() - self._anchor)
 
     async def _write(self, step: Step) -> SettleAnswer | None:
-        """Settle; while the outcome is unknown the same bytes are sent again. ``None``: the claim was lost meanwhile."""
+        """Settle; while the outcome is unknown the same bytes are sent again. ``None``: the claim was lost."""
         pause_ms, most_ms = RESEND_MS
         while True:
             try:
                 answer = await self.deps.store.settle(step)
             except Unavailable as e:
-                self.deps.telemetry.emit(told.STORE_UNAVAILABLE, store=self.deps.store.name, verb="settle", error=str(e))
+                self.deps.telemetry.emit(
+                    told.STORE_UNAVAILABLE, store=self.deps.store.name, verb="settle", error=str(e)
+                )
             else:
                 self._report(answer)
                 return answer
@@ -242,7 +238,9 @@ class Attempt:
 
     def _closing(self, following: Block | End) -> Step:
         history = self._timeline.take()
-        return Step(self.header.run_id, self.token, self.seq + 1, following.__class__.__name__, {}, following, history=history)
+        return Step(
+            self.header.run_id, self.token, self.seq + 1, following.__class__.__name__, {}, following, history=history
+        )
 
     async def _reload(self) -> Run | None:
         """After a conflict: the machine is thrown away, what was begun or has returned is kept."""
@@ -250,64 +248,25 @@ class Attempt:
         if isinstance(claim, Lost):
             return None
         self.header, self.seq, self._ack = claim.header, claim.header.seq, 0
-        self._unread, self._carried = {}, 0
+        self._unread = {}
         self._hear(claim.now_ms, claim.cancel, claim.mailbox)
         return await self._restore()
 
     def _begin_allowed(self) -> None:
         """Begin calls whose start is durable: never without a valid lease, after a cancel, or while draining."""
-        if not self._allowed or self._cancel or self.deps.draining.is_set() or not self.lease.valid(self.deps.clock):
+        if not self._calls.any_waits or self._cancel or self.deps.draining.is_set():
             return
-        for call in self._allowed:
-            self._begin(call)
-        self._allowed = []
-
-    def _begin(self, call: Call) -> None:
-        view = NodeExecution(call, self.header.incarnation)
-        self._timeline.names.setdefault(call.id, call.frame.where(call.node.id))
-        self._tasks[call.id] = (asyncio.create_task(self._perform(call, view)), view)
-
-    async def _perform(self, call: Call, view: NodeExecution) -> None:
-        if is_async(call):
-            event = await aperform(call, view)
-        else:
-            event = await self.deps.pool.run(lambda: perform(call, view))
-        self._tasks.pop(call.id, None)
-        self._timeline.came_back(event)
-        self._returned.append(event)
-        self._stir.set()
-
-    def _drop(self, call_id: str) -> None:
-        entry = self._tasks.pop(call_id, None)
-        if entry is not None:
-            task, view = entry
-            view.close()
-            task.cancel()
-        self._allowed = [c for c in self._allowed if c.id != call_id]
-        self._returned = [r for r in self._returned if r.id != call_id]
+        if self.lease.valid(self.deps.clock):
+            self._calls.begin()
 
     async def _wait(self, machine: Run) -> bool:
         """Until news, a renewal or a timer; true when a timer is due."""
         due = next_due(machine)
         if due is not None:
-            self._set_alarm(max(0, due - self._now()) / 1000)
+            self._alarm.set(max(0, due - self._now()) / 1000)
         await self._stir.wait()
         self._stir.clear()
         return due is not None and due <= self._now()
-
-    def _set_alarm(self, seconds: float) -> None:
-        """Be stirred then, or earlier: an alarm that is set already only costs one more look."""
-        loop = asyncio.get_running_loop()
-        at = loop.time() + seconds
-        if self._alarm is not None:
-            if self._alarm.when() <= at:
-                return
-            self._alarm.cancel()
-        self._alarm = loop.call_at(at, self._ring)
-
-    def _ring(self) -> None:
-        self._alarm = None
-        self._stir.set()
 
     def stir(self) -> None:
         """Look again, for example because the worker drains."""

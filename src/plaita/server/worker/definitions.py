@@ -46,12 +46,9 @@ class Definitions:
         if document is None:
             raise NotFound(f"definition {closure[:12]} is not in the store")
         program = open_closure(document).program
-        if not entry:
-            return program
-        graph = program.graphs.get(entry)
-        if graph is None:
+        if entry and entry not in program.graphs:
             raise NotFound(f"definition {closure[:12]} has no graph {entry!r}")
-        return Program(graph, program.graphs, program.waits, program.calls)
+        return program
 
     def forget(self, closure: str) -> None:
         """Try a closure again, for example after an import."""

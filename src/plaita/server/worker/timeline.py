@@ -65,7 +65,9 @@ class Timeline:
             self.names[call.id] = call.frame.where(call.node.id)
             self.add("node_start", node=self.names[call.id], type=call.node.type, attempt=call.attempt, key=call.key)
         for opened in effects.opened.values():
-            self.add("wait", node=opened.address, wait_id=opened.id, kind=opened.spec.kind, deadline_ms=opened.deadline_ms)
+            self.add(
+                "wait", node=opened.address, wait_id=opened.id, kind=opened.spec.kind, deadline_ms=opened.deadline_ms
+            )
         for closed in effects.closed:
             if closed.why in ("timeout", "cut"):
                 self.add("wait_closed", wait_id=closed.id, why=closed.why)

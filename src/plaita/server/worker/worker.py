@@ -26,12 +26,14 @@ CLAIM_MAX = 32
 REAP_MS = 200
 """How often dead processes on this machine are looked for: takeover takes this long at most."""
 RETRY_MS = 500
+PRUNE_EVERY_MS = 3_600_000
+"""How often a worker removes ended runs that are past their retention."""
 
 
 @dataclass(frozen=True, slots=True)
 class WorkerOptions:
-    """How a worker behaves. ``only`` binds it to one run and its children; ``until_idle`` ends it when that run has
-    nothing to do any more."""
+    """How a worker behaves. ``only`` binds it to one run and its children; ``retention_ms``: ended
+    runs older than that are removed, ``None`` removes nothing."""
 
     concurrency: int = 100
     pool_size: int = 32
@@ -43,6 +45,8 @@ class WorkerOptions:
     drain_ms: int = 30_000
     timezone: str | None = None
     active_ms_max: int = 1_800_000
+    attempts_max: int = 5
+    retention_ms: int | None = None
     env: Mapping[str, str] = field(default_factory=lambda: os.environ)
 
 
@@ -73,9 +77,7 @@ class Worker:
         self._store = store
         self._clock, self._telemetry, self._spawner = around.clock, around.telemetry, around.spawner
         self._pool = Pool(self.options.pool_size, self._spawner)
-        self._renewal = Renewal(
-            store, renewal_opener, self.options.renew_ms, self._clock, self._telemetry, self.holder
-        )
+        self._renewal = Renewal(store, renewal_opener, self.options.renew_ms, self._clock, self._telemetry, self.holder)
         self._definitions = Definitions(store)
         self._deps = Deps(
             store,
@@ -123,6 +125,8 @@ class Worker:
             async with asyncio.TaskGroup() as group:
                 group.create_task(self._reap(stop))
                 group.create_task(self._intake(stop))
+                if self.options.retention_ms is not None:
+                    group.create_task(self._prune(stop, self.options.retention_ms))
         finally:
             handed_back = await self._drain()
             self._renewal.stop()
@@ -231,11 +235,17 @@ class Worker:
                 await self._store.bury_dead()
             except Unavailable as e:
                 self._telemetry.emit(told.STORE_UNAVAILABLE, store=self._store.name, verb="bury", error=str(e))
+            await _pause(stop, REAP_MS)
+
+    async def _prune(self, stop: asyncio.Event, retention_ms: int) -> None:
+        """Remove ended runs past their retention."""
+        while not stop.is_set():
             try:
-                async with asyncio.timeout(REAP_MS / 1000):
-                    await stop.wait()
-            except TimeoutError:
-                continue
+                count = await self._store.prune(await self._store.now_ms() - retention_ms)
+                self._telemetry.emit(told.RUNS_PRUNED, count=count)
+            except Unavailable as e:
+                self._telemetry.emit(told.STORE_UNAVAILABLE, store=self._store.name, verb="prune", error=str(e))
+            await _pause(stop, PRUNE_EVERY_MS)
 
     async def _drain(self) -> int:
         """Let attempts reach their next settle; what ignores that is cut at the deadline."""
@@ -255,3 +265,11 @@ class Worker:
         if left:
             await self._store.release(self.holder)
         return count
+
+
+async def _pause(stop: asyncio.Event, ms: int) -> None:
+    try:
+        async with asyncio.timeout(ms / 1000):
+            await stop.wait()
+    except TimeoutError:
+        return

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
+from plaita.base.json import decode
 from plaita.ports.processes import Process
 from plaita.ports.runs import End, Park
 from plaita.ports.values import RunId
@@ -56,6 +57,18 @@ class QueryContract(Contract):
             ("a", "hand", None),
             ("m", "event", None),
         ]
+
+    async def test_the_entries_of_one_settle_are_numbered_and_paged_one_by_one(self, stage: Stage) -> None:
+        claim = await stage.hold()
+        told = [b'{"n":1}', b'{"n": 2,\n "t": "a\\nb"}', b'{"n":3}', b'{"n":4}']
+        claim = await stage.keep(claim, history=tuple(told[:3]))
+        await stage.keep(claim, history=tuple(told[3:]))
+        entries = await stage.backend.history(RUN)
+        assert [e.seq for e in entries] == list(range(1, len(entries) + 1))
+        assert [decode(e.data) for e in entries[-4:]] == [decode(data) for data in told]
+        first = entries[-4].seq
+        paged = await stage.backend.history(RUN, after=first, limit=2)
+        assert [e.seq for e in paged] == [first + 1, first + 2]
 
     async def test_what_is_not_there_is_answered_with_nothing(self, stage: Stage) -> None:
         unknown = RunId("unknown")

@@ -105,7 +105,13 @@ class ClaimContract(Contract):
         assert view is not None
         assert view.status == "error"
         error = decode(view.error or b"{}")
-        assert error == {"kind": "node_error", "code": -500, "message": error["message"], "error_type": "worker_lost", "path": []}
+        assert error == {
+            "kind": "node_error",
+            "code": -500,
+            "message": error["message"],
+            "error_type": "worker_lost",
+            "path": [],
+        }
 
     async def test_progress_gives_the_budget_back(self, stage: Stage) -> None:
         claim = await stage.hold()
