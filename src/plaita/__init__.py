@@ -10,10 +10,14 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from plaita.node.subflow import install_reader
+
 if TYPE_CHECKING:
     from plaita.core.flow import Flow, parse, parse_and_run
     from plaita.node.basic import Node
     from plaita.node.registry import NodeRegistry, get_default_registry
+
+install_reader(lambda value: import_module("plaita.core.loading").read_sub_flow(value))
 
 __version__ = "1.0.0.dev0"
 

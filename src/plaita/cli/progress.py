@@ -27,7 +27,7 @@ class Progress:
         self._began: dict[str, tuple[float, str]] = {}
         self._live = sys.stderr.isatty() if live is None else live
         self._status: Status | None = None
-        self._told = False
+        self._told = self._replays = False
 
     def __call__(self, execution_id: str, entry: dict[str, Any]) -> None:
         self._told = True
@@ -53,6 +53,7 @@ class Progress:
         """Show a history whose entries were never told, because another process moved the execution."""
         if self._told:
             return
+        self._replays = True
         for entry in entries:
             for node in entry.get("nodes", ()):
                 self._line("done", node)
@@ -67,7 +68,7 @@ class Progress:
 
     def _ended(self, node: str) -> tuple[str, str]:
         began, kind = self._began.pop(node, (self._clock.elapsed_ms(), ""))
-        return kind, f"{(self._clock.elapsed_ms() - began) / 1000:.2f} s"
+        return kind, "" if self._replays else f"{(self._clock.elapsed_ms() - began) / 1000:.2f} s"
 
     def _line(self, word: str, node: str, *facts: Json) -> None:
         mark, colour = MARKS[word]

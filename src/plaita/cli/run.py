@@ -41,6 +41,8 @@ def run(
 
     if flow is None and continue_id is None:
         raise typer.BadParameter("name a FLOW, or --continue ID")
+    if flow is not None and continue_id is not None:
+        raise typer.BadParameter("--continue goes on with the flow the execution has; leave FLOW out")
     if continue_id is not None and (inputs or input_file or once):
         raise typer.BadParameter("--continue goes on with the input the execution has")
     settings = settings_of(store, imports)

@@ -93,7 +93,7 @@ class Wording:
             case "approval" if task is not None:
                 return self.task(task)
             case "event":
-                key = ("--key", wait["key"]) if wait.get("key") else ()
+                key = ("--key", wait["key"]) if "key" in wait else ()
                 return [self.command("event", "publish", wait["event_type"], *key, "--data", "{}")]
             case "delay" | "child":
                 return [self.command("wait", execution_id)]
@@ -140,7 +140,7 @@ def waits_in_short(shape: Shape) -> str:
 def _what(wait: Json) -> str:
     match wait["kind"]:
         case "event":
-            key = f" with key {wait['key']}" if wait.get("key") else ""
+            key = f" with key {wait['key'] or repr('')}" if "key" in wait else ""
             return f"the event {wait['event_type']}{key}"
         case "approval":
             return "an approval"

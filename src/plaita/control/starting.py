@@ -19,7 +19,6 @@ from plaita.ports.flows import FlowVersion
 from plaita.ports.runs import Submission, SubmitConflict, Submitted, Tombstoned
 from plaita.ports.values import RunId
 
-
 ID_CHARS_MAX = 200
 
 

@@ -18,7 +18,11 @@ _FUNCTION = re.compile(rb"\$F\.([A-Za-z_]\w*)")
 
 
 def close_over(flow: Flow) -> tuple[str, bytes]:
-    """Hash and document of a flow: the definition with a manifest of what loading it needs. The hash covers both."""
+    """Hash and document of a flow: the definition with a manifest of what loading it needs. The hash covers both.
+
+    Raises ``FlowLoadError``: a definition that cannot run is not stored.
+    """
+    _ = flow.program
     definition = document_of(flow)
     body = encode(definition)
     manifest = {

@@ -2,29 +2,23 @@
 
 from __future__ import annotations
 
-from contextvars import ContextVar
-from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
-from typing import Any, Self, TypeVar
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, Self
 
-from pydantic import AliasChoices, BaseModel, ConfigDict, Field, PrivateAttr, ValidationError, field_validator
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field, PrivateAttr, field_validator
 
 from plaita.base.duration import parse_duration_ms
 from plaita.base.errors import FlowLoadError, NotFound
 from plaita.base.issues import Issue
 from plaita.base.json import Json
-from plaita.base.limits import SUBFLOW_DEPTH_MAX
-from plaita.base.spelling import fold
-from plaita.core.drafting import deep_fields, draft_node, field_issues
-from plaita.core.text import Document, read_document
-from plaita.engine.program import Program
-from plaita.node.basic import Node
-from plaita.node.registry import NodeRegistry, get_default_registry
 from plaita.node.spelling import either, spellings
-from plaita.node.subflow import install_reader
 
-_registry: ContextVar[NodeRegistry | None] = ContextVar("registry", default=None)
-_depth: ContextVar[int] = ContextVar("depth", default=0)
+if TYPE_CHECKING:
+    from plaita.engine.program import Program
+    from plaita.node.basic import Node
+    from plaita.node.registry import NodeRegistry
 
 
 class Flow(BaseModel):
@@ -34,7 +28,7 @@ class Flow(BaseModel):
     problems at once as ``FlowLoadError``; warnings are in ``issues``.
     """
 
-    model_config = ConfigDict(extra="ignore", populate_by_name=True, arbitrary_types_allowed=True)
+    model_config = ConfigDict(extra="ignore", populate_by_name=True, arbitrary_types_allowed=True, defer_build=True)
 
     flow_id: str | None = Field(None, validation_alias=AliasChoices("flow_id", "flowId", "id"))
     version: Any = None
@@ -54,9 +48,9 @@ class Flow(BaseModel):
     _drafted: list[Issue] = PrivateAttr(default_factory=list)
     _issues: tuple[Issue, ...] = PrivateAttr(default=())
     _located: bool = PrivateAttr(default=False)
-    _program: Program | None = PrivateAttr(default=None)
-    _nodes_registry: NodeRegistry | None = PrivateAttr(default=None)
-    _document: Document | None = PrivateAttr(default=None)
+    _program: Any = PrivateAttr(default=None)
+    _nodes_registry: Any = PrivateAttr(default=None)
+    _document: Any = PrivateAttr(default=None)
 
     @field_validator("version")
     @classmethod
@@ -92,17 +86,18 @@ class Flow(BaseModel):
         """Warnings found at load. Where they stand in the text is worked out when somebody asks."""
         document = self._document
         if document is not None and not self._located:
-            self._issues, self._located = tuple(_placed(i, document) for i in self._issues), True
+            self._issues, self._located = tuple(_loading().placed(i, document) for i in self._issues), True
         return self._issues
 
     @property
     def program(self) -> Program:
         """The compiled flow; compiled at the first use. Raises ``FlowLoadError``."""
         if self._program is None:
-            compile_flow(self)
+            _loading().compile_flow(self)
         if self._program is None:
             raise AssertionError("compile_flow leaves a program or raises")
-        return self._program
+        program: Program = self._program
+        return program
 
     @classmethod
     def model_validate(
@@ -111,7 +106,8 @@ class Flow(BaseModel):
         """A flow from its document. Raises ``FlowLoadError`` with every problem; ``strict``: warnings are problems."""
         if isinstance(obj, cls):
             return obj
-        return _loaded(cls, obj, registry, None, strict=bool(strict))
+        flow: Self = _loading().loaded(cls, obj, registry, None, strict=bool(strict))
+        return flow
 
     @classmethod
     def model_validate_json(
@@ -131,8 +127,8 @@ class Flow(BaseModel):
         strict: bool = False,
     ) -> Self:
         """A flow from JSON or YAML text; ``strict``: warnings are errors."""
-        document = read_document(content, source)
-        return _loaded(cls, document.value, registry, document, strict=strict)
+        flow: Self = _loading().loaded_text(cls, content, registry, source, strict=strict)
+        return flow
 
     @classmethod
     def from_file(cls, path: str | Path, *, registry: NodeRegistry | None = None) -> Self:
@@ -164,12 +160,12 @@ class Flow(BaseModel):
 
     def find_node_by_id(self, node_id: str) -> Node | None:
         """A node of this level."""
-        return next((n for n in self.nodes if isinstance(n, Node) and n.id == node_id), None)
+        return next((n for n in self.nodes if n.id == node_id), None)
 
     @property
     def start_node(self) -> Node | None:
         """The entry."""
-        return next((n for n in self.nodes if isinstance(n, Node) and n.node_type == "start"), None)
+        return next((n for n in self.nodes if n.node_type == "start"), None)
 
     def may_wait(self) -> tuple[str, ...]:
         """Where the flow may wait: addresses without rounds. Empty: it always finishes in one process."""
@@ -188,8 +184,12 @@ class Flow(BaseModel):
         return link_sub_flow(self, link, field, key)
 
 
-F = TypeVar("F", bound=Flow)
 FLOW_KEYS = spellings(Flow) | {"source_format"}
+
+
+def _loading() -> ModuleType:
+    """Reading and compiling, imported at the first flow: importing ``Flow`` itself stays cheap."""
+    return import_module("plaita.core.loading")
 
 
 def merge_input(params: object, kwargs: dict[str, Any]) -> dict[str, Any]:
@@ -202,92 +202,6 @@ def merge_input(params: object, kwargs: dict[str, Any]) -> dict[str, Any]:
     return {**(params or {}), **kwargs}
 
 
-def draft(value: Any, registry: NodeRegistry, cls: type[F]) -> F:
-    """Read a document without compiling; problems are kept in the draft, relative to it."""
-    issues: list[Issue] = []
-    if isinstance(value, str):
-        try:
-            value = read_document(value, "the sub-flow").value
-        except FlowLoadError as e:
-            issues += e.issues
-            value = {}
-    if not isinstance(value, dict):
-        issues.append(Issue("error", "not_an_object", "$", f"a flow is an object, not {type(value).__name__}"))
-        value = {}
-    raw_nodes = value.get("nodes", [])
-    if not isinstance(raw_nodes, list):
-        issues.append(Issue("error", "bad_field", "$.nodes", "nodes is a list"))
-        raw_nodes = []
-    header = {k: v for k, v in value.items() if k != "nodes"}
-    try:
-        flow: F = cls.__pydantic_validator__.validate_python(header)
-    except ValidationError as e:
-        issues += field_issues(e, header, "$", None)
-        flow = cls()
-    issues += deep_fields({k: v for k, v in header.items() if fold(k) == "globalcontext"}, "$", None)
-    token, level = _registry.set(registry), _depth.set(_depth.get() + 1)
-    try:
-        if _depth.get() > SUBFLOW_DEPTH_MAX:
-            text = f"flows are nested deeper than {SUBFLOW_DEPTH_MAX}"
-            issues.append(Issue("error", "too_deep", "$", text))
-        else:
-            flow.nodes = [draft_node(raw, i, registry, issues) for i, raw in enumerate(raw_nodes)]
-    finally:
-        _registry.reset(token)
-        _depth.reset(level)
-    flow._raws = [raw if isinstance(raw, dict) else {} for raw in raw_nodes] if flow.nodes else []
-    flow._raw, flow._drafted, flow._nodes_registry = value, issues, registry
-    return flow
-
-
-def _loaded(cls: type[F], value: Any, registry: NodeRegistry | None, document: Document | None, *, strict: bool) -> F:
-    if not value and document is None:
-        issue = Issue("error", "empty", "$", "the flow is empty", 'a flow is an object with "nodes"')
-        raise FlowLoadError([issue])
-    flow = draft(value, registry or get_default_registry(), cls)
-    flow._document = document
-    compile_flow(flow)
-    if strict and flow.issues:
-        raise FlowLoadError([replace(i, severity="error") for i in flow.issues], document.source if document else "")
-    return flow
-
-
-def compile_flow(flow: Flow) -> None:
-    """Compile; warnings become ``flow.issues``. Raises ``FlowLoadError`` when there are errors."""
-    from plaita.core.compiling import compile_root
-
-    _draft_own(flow)
-    program, issues = compile_root(flow)
-    document = flow._document
-    if document is not None:
-        issues = [*document.issues, *issues]
-    if any(i.severity == "error" for i in issues):
-        found = issues if document is None else [_placed(issue, document) for issue in issues]
-        ordered = sorted(found, key=lambda i: i.severity != "error")
-        raise FlowLoadError(ordered, "the flow" if document is None else document.source)
-    flow._program, flow._issues = program, tuple(issues)
-
-
-def _draft_own(flow: Flow) -> None:
-    """Read the node documents of a flow that was made of objects."""
-    if not flow._raws and flow.nodes and flow._nodes_registry is None:
-        registry = get_default_registry()
-        flow._nodes_registry = registry
-        flow.nodes = [draft_node(raw, i, registry, flow._drafted) for i, raw in enumerate(flow.nodes)]
-
-
-def _placed(issue: Issue, document: Document) -> Issue:
-    """An issue with its line and column in the text; one about the text itself has them already."""
-    if issue.line is not None:
-        return issue
-    place = document.locate(issue.path)
-    message = issue.message
-    if issue.column is not None:
-        message = f"{message} (at character {issue.column} of the expression)"
-    line, column = (None, None) if place is None else (place[0], place[1])
-    return Issue(issue.severity, issue.code, issue.path, message, issue.hint, issue.node_id, line, column)
-
-
 def parse(content: str | None, registry: NodeRegistry | None = None) -> Flow | None:
     """A flow from text; ``None`` for empty text."""
     return Flow.from_string(content, registry=registry) if content else None
@@ -296,13 +210,3 @@ def parse(content: str | None, registry: NodeRegistry | None = None) -> Flow | N
 def parse_and_run(content: str, *args: Any, **kwargs: Any) -> Json:
     """Read a flow and run it in this process."""
     return Flow.from_string(content).run(*args, **kwargs)
-
-
-def _read_sub_flow(value: Any) -> Flow:
-    if isinstance(value, Flow):
-        _draft_own(value)
-        return value
-    return draft(value, _registry.get() or get_default_registry(), Flow)
-
-
-install_reader(_read_sub_flow)

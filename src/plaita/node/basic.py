@@ -44,6 +44,7 @@ class Node(BaseModel):
         populate_by_name=True,
         arbitrary_types_allowed=True,
         protected_namespaces=(),
+        defer_build=True,
         alias_generator=AliasGenerator(validation_alias=lambda name: either(name)),
     )
 

@@ -24,7 +24,7 @@ MODES = ("thread", "process", "coroutine")
 class ParallelBranch(BaseModel):
     """One branch. ``condition`` counts only with ``isConditional``; without ``input`` it inherits ``$INPUT``."""
 
-    model_config = ConfigDict(extra="ignore", populate_by_name=True, arbitrary_types_allowed=True)
+    model_config = ConfigDict(extra="ignore", populate_by_name=True, arbitrary_types_allowed=True, defer_build=True)
 
     name: str
     flow: Any = Field(None, validation_alias=either("flow", "child_flow"))

@@ -44,7 +44,7 @@ class Bool(Node):
 class Branch(BaseModel):
     """One way out of a ``switch``: taken when ``condition`` holds, higher ``priority`` first."""
 
-    model_config = ConfigDict(extra="ignore", populate_by_name=True)
+    model_config = ConfigDict(extra="ignore", populate_by_name=True, defer_build=True)
 
     name: str | None = None
     next: Any = None
@@ -95,7 +95,7 @@ class Switch(Node):
 class Choice(BaseModel):
     """One case: taken when the evaluated ``value`` equals the target's."""
 
-    model_config = ConfigDict(extra="ignore")
+    model_config = ConfigDict(extra="ignore", defer_build=True)
 
     id: str
     value: Any

@@ -11,7 +11,7 @@ from plaita.engine import steps
 from plaita.engine.effects import WaitSpec
 from plaita.engine.failure import NODE_CODE, Failure, FailureRaised
 from plaita.engine.frames import Frame
-from plaita.engine.values import json_equal
+from plaita.engine.values import json_equal, render
 from plaita.node.basic import Node
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 class EventNode(Node):
     """Waits for an event of ``eventType`` whose data satisfies ``eventFilter`` (dotted path to expected value).
 
-    With ``correlation`` the event must carry that key, and counts from the submit of the execution on; without it,
+    With ``correlation`` the event must carry that key (text, or the JSON of another value; null fails the node), and counts from the submit of the execution on; without it,
     from the moment the node waits. ``subscriptionTimeout`` (seconds) gives up with ``status: timeout``. One event
     answers one wait of an execution unless ``reuse`` is set.
 
@@ -119,7 +119,7 @@ class EventWait:
         wanted = self.event_filter(frame) or {}
         if not isinstance(wanted, dict):
             raise refuse(self.node_id, "event", f"eventFilter is {wanted!r}, not an object")
-        key = None if self.correlation is None else self.correlation(frame)
+        key = None if self.correlation is None else _key(self.node_id, self.correlation(frame))
         pending: dict[str, Json] = {
             "event_type": event_type,
             "event_filter": wanted,
@@ -131,7 +131,7 @@ class EventWait:
             "event",
             pending,
             event_type,
-            None if key is None else key if isinstance(key, str) else str(key),
+            key,
             by_filter=bool(wanted),
             reuse=self.reuse,
             deadline_ms=deadline(self.node_id, frame, self.timeout, 1000),
@@ -144,6 +144,13 @@ class EventWait:
         if kind == "timeout":
             return {**pending, "status": "timeout"}
         return {**pending, "status": "completed", "event_data": data}
+
+
+def _key(node_id: str, value: Json) -> str:
+    """The key of a correlated wait. Null is refused: without a key any event of the type would be taken."""
+    if value is None:
+        raise refuse(node_id, "event", "correlation is null, so no event could be told from another")
+    return value if isinstance(value, str) else render(value)
 
 
 def deadline(node_id: str, frame: Frame, amount: Eval | None, unit_ms: int) -> int | None:

@@ -29,7 +29,7 @@ class ErrorHandler(BaseModel):
     """``abort`` fails the flow (with ``code`` and ``message`` if given), ``continue`` goes on with null,
     ``continue-with`` with the evaluated ``defaultValue``."""
 
-    model_config = ConfigDict(frozen=True, extra="ignore", populate_by_name=True)
+    model_config = ConfigDict(frozen=True, extra="ignore", populate_by_name=True, defer_build=True)
 
     strategy: ErrorStrategy = ErrorStrategy.ABORT
     default_value: Any = Field(None, validation_alias=either("default_value"))
@@ -45,7 +45,7 @@ class ErrorHandler(BaseModel):
 class Retry(BaseModel):
     """``attempts`` more runs; delays ``base * factor ** n`` up to ``cap`` (durations), spread by ``jitter`` (0..1)."""
 
-    model_config = ConfigDict(frozen=True, extra="ignore")
+    model_config = ConfigDict(frozen=True, extra="ignore", defer_build=True)
 
     attempts: int = Field(0, ge=0, le=RETRIES_MAX)
     base: int = 1000

@@ -3,37 +3,46 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from importlib import import_module
 from importlib.metadata import entry_points
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from plaita.base.errors import NotSupported
 from plaita.base.spelling import suggest
-from plaita.node.approval import ApprovalNode
-from plaita.node.assignment import Assignment
-from plaita.node.basic import Node
-from plaita.node.child import Child
-from plaita.node.collection import FilterNode, FindNode, LoopNode, MapNode, ReduceNode, WhileNode
-from plaita.node.concurrent import Parallel
-from plaita.node.decide import Bool, Case, Switch
-from plaita.node.delay import DelayNode
-from plaita.node.end import End
-from plaita.node.event_node import EventNode
-from plaita.node.mock import Mock
-from plaita.node.start import Start
 
-N = TypeVar("N", bound=type[Node])
+if TYPE_CHECKING:
+    from plaita.node.basic import Node
 
-BUILT_IN: tuple[type[Node], ...] = (
-    Start, End, Assignment, Bool, Switch, Case, Mock, Child, LoopNode, WhileNode, MapNode, FilterNode, FindNode,
-    ReduceNode, Parallel, EventNode, DelayNode, ApprovalNode,
-)  # fmt: skip
+N = TypeVar("N", bound="type[Node]")
+
+BUILT_IN = {
+    "approval": "approval:ApprovalNode",
+    "assignment": "assignment:Assignment",
+    "case": "decide:Case",
+    "child": "child:Child",
+    "delay": "delay:DelayNode",
+    "end": "end:End",
+    "event": "event_node:EventNode",
+    "filter": "collection:FilterNode",
+    "find": "collection:FindNode",
+    "if": "decide:Bool",
+    "loop": "collection:LoopNode",
+    "map": "collection:MapNode",
+    "mock": "mock:Mock",
+    "parallel": "concurrent:Parallel",
+    "reduce": "collection:ReduceNode",
+    "start": "start:Start",
+    "switch": "decide:Switch",
+    "while": "collection:WhileNode",
+}
+"""Module and class of each built-in type; a module is imported when a flow first names one of its types."""
 
 
 class NodeRegistry:
     """Node classes by type. A new registry holds the built-in types; ``parent`` is asked for what is missing here."""
 
     def __init__(self, *, auto_discover: bool = False, parent: NodeRegistry | None = None) -> None:
-        self._classes: dict[str, type[Node]] = {} if parent else {c.node_type: c for c in BUILT_IN}
+        self._classes: dict[str, type[Node] | str] = {} if parent else dict(BUILT_IN)
         self._broken: dict[str, str] = {}
         self._parent = parent
         if auto_discover:
@@ -53,12 +62,19 @@ class NodeRegistry:
     def get(self, node_type: str) -> type[Node] | None:
         """The class of a type, or ``None``."""
         found = self._classes.get(node_type)
+        if isinstance(found, str):
+            module, _, name = found.partition(":")
+            cls: type[Node] = getattr(import_module(f"plaita.node.{module}"), name)
+            self._classes[node_type] = cls
+            return cls
         if found is None and self._parent is not None:
             return self._parent.get(node_type)
         return found
 
     def parse_node(self, value: dict[str, Any] | Node) -> Node:
         """A node from its document. Raises ``NotSupported`` for an unknown type, ``ValidationError`` for bad fields."""
+        from plaita.node.basic import Node
+
         if isinstance(value, Node):
             return value
         node_type = value.get("type")

@@ -40,7 +40,8 @@ class Timeline:
             self._observer(self._run_id, {"event": "node", "node": frame.where(cn.id), "type": cn.type})
 
     def add(self, event: str, **fields: Json) -> None:
-        """One more entry."""
+        """One more entry, after the pure nodes that ran before it."""
+        self._name_passed()
         entry = {"event": event, **fields}
         self._entries.append(entry)
         if self._observer is not None:
@@ -74,13 +75,14 @@ class Timeline:
 
     def take(self) -> tuple[bytes, ...]:
         """The entries for the next settle."""
-        entries: list[dict[str, Json]] = []
-        if self._passed:
-            entries.append({"event": "nodes", "count": self._passed, "nodes": self._trail})
-            self._trail, self._passed = [], 0
-        entries += self._entries
-        self._entries = []
+        self._name_passed()
+        entries, self._entries = self._entries, []
         return tuple(encode(entry) for entry in entries)
+
+    def _name_passed(self) -> None:
+        if self._passed:
+            self._entries.append({"event": "nodes", "count": self._passed, "nodes": self._trail})
+            self._trail, self._passed = [], 0
 
 
 def preview(value: Json) -> Json:

@@ -1,0 +1,192 @@
+"""Rough use from outside: what a person, a node or a closed terminal may do without hurting an execution."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from tests.cli.shell import COMMAND, ENOUGH_S, Shell
+
+pytestmark = pytest.mark.timeout(60)
+
+FLOW = """
+flow_id: rough
+metadata: {imports: [nodes.py]}
+nodes:
+  - {id: s, type: start, next: n}
+  - {id: n, type: rough, next: w}
+  - {id: w, type: WAIT, next: e}
+  - {id: e, type: end, output: $NODE.n}
+"""
+APPROVAL = "approval, approval_title: $INPUT.title, approvers: [ann]"
+ASSIGNMENT = "assignment, output: 1"
+NODE = "from plaita import Node\nclass Rough(Node):\n    node_type = 'rough'\n"
+
+
+def give(shell: Shell, body: str = "return 1", *, wait: str = ASSIGNMENT, kind: str = "def execute") -> None:
+    """A flow with one custom node, and perhaps an approval after it."""
+    shell.write("nodes.py", f"import asyncio, os, sys\n{NODE}    {kind}(self, execution):\n        {body}\n")
+    shell.write("flow.yaml", FLOW.replace("WAIT", wait))
+
+
+RAISES = {
+    "a base exception": "raise BaseException('odd')",
+    "Ctrl-C": "raise KeyboardInterrupt",
+    "a generator's exit": "raise GeneratorExit",
+    "a cancellation": "raise asyncio.CancelledError",
+    "text that is not Unicode": "raise ValueError('\\ud800')",
+    "no text at all": "raise type('Odd', (ValueError,), {'__str__': lambda self: 1 / 0})",
+}
+
+
+@pytest.mark.parametrize("body", RAISES.values(), ids=list(RAISES))
+def test_whatever_a_node_raises_is_its_failure(shell: Shell, body: str) -> None:
+    give(shell, f"{body}")
+    failed = shell.plaita("run flow.yaml --json")
+    assert failed.code == 1
+    assert failed.json["error"]["kind"] == "node_error"
+    assert failed.json["error"]["path"] == ["n"]
+
+
+def test_a_coroutine_that_cancels_itself_fails(shell: Shell) -> None:
+    give(shell, "asyncio.current_task().cancel(); await asyncio.sleep(0)", kind="async def arun")
+    assert shell.plaita("run flow.yaml --json").json["error"]["path"] == ["n"]
+
+
+def test_the_child_of_a_node_that_forks_ends_with_the_call(shell: Shell) -> None:
+    give(shell, "pid = os.fork(); return pid and os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])")
+    assert shell.plaita("run flow.yaml --json").json["output"] == 0
+
+
+def test_a_coroutine_that_ignores_its_timeout_does_not_keep_the_command(shell: Shell) -> None:
+    body = "while True:\n            try: await asyncio.sleep(60)\n            except asyncio.CancelledError: pass"
+    give(shell, body, kind="async def arun")
+    shell.write("flow.yaml", FLOW.replace("WAIT", ASSIGNMENT).replace("type: rough", "type: rough, timeout: 100"))
+    assert shell.plaita("run flow.yaml --json").json["error"]["kind"] == "timeout"
+
+
+def test_an_import_that_exits_is_an_error_of_the_import(shell: Shell) -> None:
+    give(shell)
+    shell.write("nodes.py", "raise SystemExit(0)\n")
+    refused = shell.plaita("run flow.yaml")
+    assert refused.code == 4
+    assert "SystemExit" in refused.err
+
+
+def test_an_execution_goes_on_when_nobody_reads_what_is_said_about_it(shell: Shell) -> None:
+    give(shell)
+    line = "plaita() { " + " ".join(COMMAND) + ' "$@"; }; plaita run flow.yaml 2>&1 >/dev/null | true; plaita ps --json'
+    done = subprocess.run(
+        ["bash", "-c", line],
+        cwd=shell.folder,
+        env=shell.environment,
+        capture_output=True,
+        text=True,
+        timeout=ENOUGH_S,
+        check=True,
+    )
+    assert '"completed"' in done.stdout, done.stderr
+
+
+def test_data_moves_no_cursor(shell: Shell) -> None:
+    give(shell, wait=APPROVAL)
+    shell.plaita("run flow.yaml --input -", stdin='{"title": "\\u001b[2Jcleared\\n\\u202ereversed"}')
+    shown = shell.plaita("inbox").out
+    assert r"\x1b[2Jcleared" in shown
+    assert r"\u202ereversed" in shown
+    assert not {"\x1b", "\u202e"} & set(shown)
+
+
+def test_a_time_beyond_the_calendar_is_shown_as_its_end(shell: Shell) -> None:
+    give(shell, wait="delay, delay_seconds: 9999999999, delay_unit: days")
+    waiting = shell.plaita("run flow.yaml --json")
+    assert waiting.json["waits"][0]["deadline"] == "9999-12-31T00:00:00.000Z"
+    assert shell.plaita("ps").code == 0
+
+
+def test_a_vote_counts_when_the_nodes_of_the_flow_are_gone(shell: Shell) -> None:
+    give(shell, wait=APPROVAL)
+    execution = shell.plaita("run flow.yaml --json").json
+    (shell.folder / "nodes.py").unlink()
+    voted = shell.plaita(f"approve {execution['waits'][0]['task_id']} --by ann")
+    assert voted.code == 0
+    assert "the task is decided: approved" in voted.err
+    assert "accepted, but this process cannot load the flow" in voted.err
+    give(shell, wait=APPROVAL)
+    assert shell.plaita(f"wait {execution['execution_id']} --json").json["status"] == "completed"
+
+
+def test_an_event_moves_every_execution_it_wakes(shell: Shell) -> None:
+    program = """
+from plaita import Flow, Runtime
+nodes = [{"id": "s", "type": "start", "next": "w"}, {"id": "w", "type": "event", "event_type": "go", "next": "e"},
+         {"id": "e", "type": "end"}]
+with Runtime.open() as runtime:
+    for _ in range(210):
+        runtime.start(Flow(flow_id="many", nodes=nodes)).wait()
+"""
+    subprocess.run(
+        [sys.executable, "-c", program], cwd=shell.folder, env=shell.environment, timeout=ENOUGH_S, check=True
+    )
+    published = shell.plaita("event publish go --json").json
+    assert published["pending"], "one chunk holds them all"
+    assert {execution["status"] for execution in published["executions"]} == {"completed"}
+    assert len(published["executions"]) == 210
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"), [("true", "--key true"), ('{"a": 1}', """--key '{"a": 1}'"""), ('""', "--key ''")]
+)
+def test_the_key_of_a_wait_is_said_as_it_must_be_published(shell: Shell, value: str, shown: str) -> None:
+    give(shell, wait="event, event_type: go, correlation: $INPUT.k")
+    waiting = shell.plaita("run flow.yaml --input -", stdin=f'{{"k": {value}}}')
+    assert f"plaita event publish go {shown} --data" in waiting.err
+
+
+def test_a_correlation_that_is_null_fails_instead_of_taking_any_event(shell: Shell) -> None:
+    give(shell, wait="event, event_type: go, correlation: $INPUT.k")
+    assert "correlation is null" in shell.plaita("run flow.yaml").err
+
+
+@pytest.mark.parametrize("execution_id", ["'a\nb'", "' a'", "x" * 201], ids=["a newline", "a blank", "too long"])
+def test_an_id_that_cannot_be_said_is_refused(shell: Shell, execution_id: str) -> None:
+    give(shell)
+    refused = shell.plaita(f"start flow.yaml --id {execution_id} --json")
+    assert refused.code == 2
+    assert "execution_id" in refused.error["message"]
+
+
+def test_what_cannot_be_retried_is_said_in_words(shell: Shell) -> None:
+    give(shell)
+    execution = shell.plaita("run flow.yaml --json").json["execution_id"]
+    assert "it is completed; only a failed one can" in shell.plaita(f"retry {execution}").err
+
+
+def test_to_continue_takes_no_flow(shell: Shell) -> None:
+    give(shell)
+    assert "leave FLOW out" in shell.plaita("run flow.yaml --continue x").err
+
+
+def test_a_directory_that_is_gone_is_said(shell: Shell) -> None:
+    line = 'mkdir gone && cd gone && rmdir ../gone && exec "$@"'
+    done = subprocess.run(
+        ["bash", "-c", line, "bash", *COMMAND, "ps"],
+        cwd=shell.folder,
+        env=shell.environment,
+        capture_output=True,
+        text=True,
+        timeout=ENOUGH_S,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert "does not exist any more" in done.stderr
+
+
+def test_the_history_is_in_the_order_things_happened(shell: Shell) -> None:
+    give(shell)
+    execution = shell.plaita("run flow.yaml --json").json["execution_id"]
+    history = shell.plaita(f"inspect {execution} --history --json").json["history"]
+    told = [entry["event"] for entry in history if entry["event"] in ("nodes", "node_end")]
+    assert told == ["nodes", "node_end", "nodes"]
