@@ -214,9 +214,10 @@ def test_a_wait_that_nobody_answers_takes_its_timeout_branch(fleet: Fleet, resta
 
 def test_cancel_reaches_a_waiting_a_running_and_a_queued_execution(fleet: Fleet) -> None:
     effects = fleet.folder / "never"
-    waits = start(fleet, [{"type": "start", "id": "s", "next": "w"}, event("w", "e"), {"type": "end", "id": "e"}])
+    begin: dict[str, Any] = {"type": "start", "id": "s", "next": "w"}
+    waits = start(fleet, [begin, event("w", "e"), {"type": "end", "id": "e"}])
     waiting(fleet, waits)
-    nodes = [
+    nodes: list[dict[str, Any]] = [
         {"type": "start", "id": "s", "next": "n"},
         {"type": "append", "id": "n", "path": str(effects), "seconds": 30, "next": "e"},
         {"type": "end", "id": "e"},

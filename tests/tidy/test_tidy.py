@@ -49,6 +49,7 @@ MANY_PARAMETERS: dict[str, str] = {
 MANY_PARAMETERS_FOLDERS = {"plaita/cli/": "a parameter of a command is an option"}
 BROAD_CATCHES: dict[str, str] = {
     "plaita/backends/sqlite/gate.py::SqliteGate._try_batch": "a verb's error belongs to its caller, not to the batch",
+    "plaita/core/calls.py::_stored": "the text of a foreign error is foreign code too",
     "plaita/core/calls.py::aperform": "a node is foreign code: whatever it raises is its failure",
     "plaita/core/calls.py::perform": "a node is foreign code: whatever it raises is its failure",
     "plaita/core/threads.py::Threads._work": "hands everything to whoever asks for the result",

@@ -79,6 +79,7 @@ class RunRow:
     entries: int = 0
     retry: int | None = None
     blocked_reason: str = ""
+    reopened: bool = False
 
     @property
     def token(self) -> Token | None:

@@ -34,67 +34,91 @@ def step_of(path: str, key: str | int) -> str:
     return f"{path}['{quoted}']"
 
 
+class _Refused(Exception):
+    """What is wrong, and where: the steps are added on the way out, so that sound values pay nothing for them."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.steps: list[str | int] = []
+
+
 def admit(value: object, path: str = "$") -> Json:
     """Check that ``value`` is JSON within the caps and return a copy; raises ``InputError`` with the path.
 
     Refused: NaN and infinities, keys that are not text, cycles (as depth over 64), lone surrogates, integers of more
     than 4,000 digits, tuples, sets and any other type.
     """
-    budget = [STORED_NODES_MAX, STORED_TEXT_MAX]
-    return _admit(value, path, DEPTH_MAX, budget)
+    try:
+        return _admit(value, DEPTH_MAX, [STORED_NODES_MAX, STORED_TEXT_MAX])
+    except _Refused as e:
+        for step in reversed(e.steps):
+            path = step_of(path, step)
+        raise InputError(path, e.reason) from None
 
 
-def _admit(value: object, path: str, depth: int, budget: list[int]) -> Json:
-    budget[0] -= 1
+def _admit(value: object, depth: int, budget: list[int]) -> Json:
     kind = type(value)
-    if kind is str:
-        return _text(value, path, budget)  # type: ignore[arg-type]
     if value is None or kind is bool:
         return value
+    if kind is str:
+        return _text(str(value), budget)
     if kind is int:
         if not -INTEGER_MAX < value < INTEGER_MAX:
-            raise InputError(path, f"an integer may have at most {INTEGER_DIGITS_MAX} digits")
+            raise _Refused(f"an integer may have at most {INTEGER_DIGITS_MAX} digits")
         return value
     if kind is float:
         if not math.isfinite(value):  # type: ignore[arg-type]
-            raise InputError(path, f"{value} is not a JSON number")
+            raise _Refused(f"{value} is not a JSON number")
         return value
-    if kind is list or kind is dict:
+    if isinstance(value, list | dict) and (kind is list or kind is dict):
         if depth == 0:
-            raise InputError(path, f"nested deeper than {DEPTH_MAX} (or containing itself)")
+            raise _Refused(f"nested deeper than {DEPTH_MAX} (or containing itself)")
+        budget[0] -= len(value)
         if budget[0] < 0:
-            raise InputError(path, f"more than {STORED_NODES_MAX} values")
-        if isinstance(value, list):
-            return [_admit(v, f"{path}[{i}]", depth - 1, budget) for i, v in enumerate(value)]
-        return _admit_object(value, path, depth, budget)  # type: ignore[arg-type]
+            raise _Refused(f"more than {STORED_NODES_MAX} values")
+        return _admit_list(value, depth, budget) if isinstance(value, list) else _admit_object(value, depth, budget)
     for base in (str, int, float, list, dict):
         if isinstance(value, base):
             plain: object = base(value)  # type: ignore[arg-type]
-            return _admit(plain, path, depth, budget)
-    raise InputError(
-        path, f"{kind.__name__} is not a JSON type; use null, true/false, a number, text, a list or an object"
-    )
+            return _admit(plain, depth, budget)
+    raise _Refused(f"{kind.__name__} is not a JSON type; use null, true/false, a number, text, a list or an object")
 
 
-def _admit_object(value: dict[object, object], path: str, depth: int, budget: list[int]) -> Json:
-    out = {}
-    for key, item in value.items():
-        if not isinstance(key, str):
-            raise InputError(path, f"key {key!r} is {type(key).__name__}; keys are text")
-        name = _text(str(key), path, budget)
-        out[name] = _admit(item, step_of(path, name), depth - 1, budget)
+def _admit_list(value: list[object], depth: int, budget: list[int]) -> Json:
+    out: list[Json] = []
+    try:
+        for item in value:
+            out.append(_admit(item, depth - 1, budget))
+    except _Refused as e:
+        e.steps.append(len(out))
+        raise
     return out
 
 
-def _text(value: str, path: str, budget: list[int]) -> str:
+def _admit_object(value: dict[object, object], depth: int, budget: list[int]) -> Json:
+    out: dict[str, Json] = {}
+    for key, item in value.items():
+        if not isinstance(key, str):
+            raise _Refused(f"key {key!r} is {type(key).__name__}; keys are text")
+        name = _text(str(key), budget)
+        try:
+            out[name] = _admit(item, depth - 1, budget)
+        except _Refused as e:
+            e.steps.append(name)
+            raise
+    return out
+
+
+def _text(value: str, budget: list[int]) -> str:
     budget[1] -= len(value)
     if budget[1] < 0:
-        raise InputError(path, f"more than {STORED_TEXT_MAX} characters")
+        raise _Refused(f"more than {STORED_TEXT_MAX} characters")
     if not value.isascii():
         try:
             value.encode()
         except UnicodeEncodeError:
-            raise InputError(path, "text with a lone surrogate is not Unicode") from None
+            raise _Refused("text with a lone surrogate is not Unicode") from None
     return value
 
 

@@ -9,9 +9,11 @@ from pathlib import Path
 from plaita.base.errors import FlowLoadError, InputError, NotFound
 from plaita.base.issues import Issue
 from plaita.base.spelling import suggest
+from plaita.core.closure import nodes_of
 from plaita.core.flow import Flow
 from plaita.core.imports import import_nodes, load_module
 from plaita.core.text import Document, read_document
+from plaita.node.registry import get_default_registry
 
 SUFFIXES = (".json", ".yaml", ".yml", ".py")
 
@@ -51,6 +53,16 @@ def read_flow_file(path: str | Path, imports: Sequence[str] = ()) -> FlowFile:
     else:
         flow, own = _from_text(path)
     return FlowFile(flow, flow.flow_id or path.stem, tuple(dict.fromkeys((*given, *own))))
+
+
+def of_object(flow: Flow) -> FlowFile:
+    """A flow made in Python. Its own node classes are registered, so that this process can also restore it."""
+    _ = flow.program
+    registry = get_default_registry()
+    for node in nodes_of(flow):
+        if node.node_type not in registry:
+            registry.register(type(node))
+    return FlowFile(flow, flow.flow_id or "flow")
 
 
 def absolute(name: str) -> str:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from plaita.base.errors import NotFound
+from plaita.base.errors import InputError, NotFound
 from plaita.base.json import decode
 from plaita.control.shapes import Shape, execution_shape, iso, task_shape
 from plaita.ports.backend import Backend
 from plaita.ports.queries import RunView
 from plaita.ports.tasks import Task
 from plaita.ports.values import RunId
+
+CURSOR_CHARS_MAX = 18
 
 
 async def run_of(store: Backend, execution_id: str) -> RunView:
@@ -25,12 +27,19 @@ async def inspect(store: Backend, execution_id: str) -> Shape:
     return execution_shape(view, await store.waits(view.run_id))
 
 
+def _cursor(text: str) -> str:
+    """A cursor as a page gave it. Raises ``InputError`` for any other text."""
+    if text and not (text.isascii() and text.isdigit() and len(text) <= CURSOR_CHARS_MAX):
+        raise InputError("cursor", f"{text!r} is not the `next` of a page")
+    return text
+
+
 async def list_executions(
     store: Backend, *, status: str = "", flow_id: str = "", business_key: str = "", limit: int = 50, cursor: str = ""
 ) -> Shape:
     """Executions, newest first: ``{"items": […], "next": cursor or null}``."""
     views, following = await store.runs(
-        status=status, flow_id=flow_id, business_key=business_key, limit=limit, cursor=cursor
+        status=status, flow_id=flow_id, business_key=business_key, limit=limit, cursor=_cursor(cursor)
     )
     items = [execution_shape(v, await store.waits(v.run_id) if v.status == "suspended" else []) for v in views]
     return {"items": items, "next": following or None}
@@ -54,5 +63,5 @@ async def task_of(store: Backend, task_id: str) -> Task:
 
 async def inbox(store: Backend, *, actor: str = "", limit: int = 100, cursor: str = "") -> Shape:
     """Open tasks, oldest first."""
-    tasks, following = await store.inbox(actor=actor, limit=limit, cursor=cursor)
+    tasks, following = await store.inbox(actor=actor, limit=limit, cursor=_cursor(cursor))
     return {"items": [task_shape(t) for t in tasks], "next": following or None}

@@ -17,7 +17,9 @@ from plaita.base.json import Json, admit
 from plaita.core.errors import FlowResultError, NodeException
 from plaita.engine.effects import Call, Raised, Returned
 from plaita.engine.expression import EvaluationError, Names, compile_value, get_default_expression_registry
+from plaita.engine.failing import fingerprint, outcome_of
 from plaita.engine.failure import NODE_CODE, Failure
+from plaita.engine.machine import Run
 from plaita.engine.values import copied
 
 _compiled: dict[tuple[int, str], Any] = {}
@@ -116,6 +118,27 @@ class NodeExecution:
     def returned(self, value: object) -> Returned:
         """The event of a result. Raises ``InputError`` when it is not JSON."""
         return Returned(self._call.id, admit(value, "$"), self._set)
+
+
+def arguments_of(call: Call) -> Json:
+    """The evaluated fields of a custom node; ``None`` without any, or when they cannot be evaluated."""
+    arguments = call.node.arguments
+    if arguments is None:
+        return None
+    value = outcome_of(call.node, lambda: arguments(CallScope(call)))
+    return None if isinstance(value, Failure) else value
+
+
+def is_another_request(call: Call) -> bool:
+    """Would repeating the call now ask for something else than the first time, for example after ``$ENV`` changed?"""
+    return bool(call.fingerprint) and fingerprint(call.node, CallScope(call)) != call.fingerprint
+
+
+def accept_request(run: Run, call: Call) -> None:
+    """Repeat the call as it would be now: the first request is forgotten."""
+    frame = call.frame
+    frame.stamp = (call.issued_ms, call.dice, "")
+    run.touched[frame] = None
 
 
 def evaluate_in(frame: CallScope, value: Json) -> Json:

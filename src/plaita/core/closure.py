@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Iterator
 from typing import Any
 
 from plaita.base.json import Json, decode, encode
@@ -27,7 +28,7 @@ def close_over(flow: Flow) -> tuple[str, bytes]:
     body = encode(definition)
     manifest = {
         "language": LANGUAGE,
-        "node_types": {name: 1 for name in sorted(_types(flow))},
+        "node_types": {name: 1 for name in sorted({node.node_type for node in nodes_of(flow)})},
         "functions": sorted({m.decode() for m in _FUNCTION.findall(body)}),
     }
     document = encode({"format": FORMAT, "manifest": manifest, "flow": definition})
@@ -63,11 +64,10 @@ def _plain(value: Any) -> Json:
     return getattr(value, "value", value)
 
 
-def _types(flow: Flow) -> set[str]:
-    found: set[str] = set()
+def nodes_of(flow: Flow) -> Iterator[Node]:
+    """Every node of a compiled flow, those of sub-flows included."""
     work = [flow]
     while work:
         for node in work.pop().nodes:
-            found.add(node.node_type)
+            yield node
             work += [sub for _, sub, _ in node.sub_flows() if sub is not None]
-    return found

@@ -44,9 +44,7 @@ def take_delta(run: Run) -> Delta:
         if frame.state != CLOSED:
             _write(frame, delta)
     run.touched.clear()
-    ready: list[str] | None = [frame.addr for frame in run.ready if frame.state in (READY, HOSTING)]
-    if isinstance(run.effects.ended, Failed):
-        ready = None
+    ready = [frame.addr for frame in run.ready if frame.state in (READY, HOSTING)]
     head = [FORMAT, run.base_ms, run.deadline_ms, int(run.active_ms), run.now_ms, run.redrives, ready]
     delta["h"] = encode(head)
     return delta
@@ -125,9 +123,8 @@ def restore(
 ) -> Run:
     """Rebuild a run from its keys; ``value`` is the run's input. Raises ``UnreadableState``.
 
-    A run that ended in an error (its head says so, or ``reopened``) goes on at the failed node. A failed call is
-    issued again under its id; waits are armed anew and failed hosts begin anew under the next number; what is overdue
-    gets its time again.
+    ``reopened``: the run ended in an error and goes on at the failed node. A failed call is issued again under its id;
+    waits are armed anew and failed hosts begin anew under the next number; what is overdue gets its time again.
     """
     run = Run(program, conditions)
     head = _read(stored, "h")
@@ -135,17 +132,23 @@ def restore(
         raise UnreadableState(
             "h", f"format {head[0] if isinstance(head, list) else head!r}, this release reads {FORMAT}"
         )
-    _, run.base_ms, run.deadline_ms, active_ms, run.now_ms, run.redrives, ready = head
+    try:
+        _, run.base_ms, run.deadline_ms, active_ms, run.now_ms, run.redrives, ready = head
+    except ValueError:
+        raise UnreadableState("h", f"{len(head)} fields") from None
     run.active_ms, run.started = float(active_ms), True
     keys = _by_frame(stored)
     frames: dict[str, Frame] = {}
     for address in sorted(keys, key=lambda a: (a.count("/"), a)):
-        frames[address] = _frame(run, address, frames, value, keys[address])
+        try:
+            frames[address] = _frame(run, address, frames, value, keys[address])
+        except (LookupError, TypeError, ValueError) as e:
+            raise UnreadableState("f" + address, f"{type(e).__name__}: {e}") from None
     if not hasattr(run, "root"):
         raise UnreadableState("f", "the root frame is missing")
     for frame in frames.values():
         _under_way(run, frame)
-    if reopened or ready is None:
+    if reopened:
         reopening.reopen(run, now_ms)
     else:
         run.ready.extend(frames[address] for address in ready)

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 class EventNode(Node):
     """Waits for an event of ``eventType`` whose data satisfies ``eventFilter`` (dotted path to expected value).
 
-    With ``correlation`` the event must carry that key (text, or the JSON of another value; null fails the node), and counts from the submit of the execution on; without it,
-    from the moment the node waits. ``subscriptionTimeout`` (seconds) gives up with ``status: timeout``. One event
-    answers one wait of an execution unless ``reuse`` is set.
+    With ``correlation`` the event must carry that key (text, or the JSON of another value; null fails the node), and
+    counts from the submit of the execution on; without it, from the moment the node waits. ``subscriptionTimeout``
+    (seconds) gives up with ``status: timeout``. One event answers one wait of an execution unless ``reuse`` is set.
 
     Result: ``{event_type, event_filter, is_async, event_id, status, event_data}``, status ``completed`` or ``timeout``.
     """

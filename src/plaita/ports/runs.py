@@ -60,7 +60,8 @@ class Tombstoned:
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """What a holder needs of a claimed run besides its frames."""
+    """What a holder needs of a claimed run besides its frames. ``reopened``: it ended in an error before, and no settle
+    was accepted since."""
 
     run_id: RunId
     incarnation: str
@@ -76,6 +77,7 @@ class Header:
     imports: tuple[str, ...]
     tenant: str
     queue: str
+    reopened: bool = False
 
 
 @dataclass(frozen=True, slots=True)

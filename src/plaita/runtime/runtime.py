@@ -12,10 +12,10 @@ from typing import Any, Self, TypeVar
 
 from plaita import app
 from plaita.base.clock import SystemClock
-from plaita.base.errors import WaitNotPossible
+from plaita.base.errors import InputError, WaitNotPossible
 from plaita.base.json import Json
 from plaita.control import acting, looking, starting
-from plaita.control.flow_files import FlowFile, is_flow_file, read_flow_file
+from plaita.control.flow_files import FlowFile, is_flow_file, of_object, read_flow_file
 from plaita.control.shapes import Shape
 from plaita.core.errors import exception_of
 from plaita.core.flow import Flow
@@ -36,7 +36,7 @@ class Runtime:
             run.wait()
 
     Synchronous methods may be called from any thread; each has an ``a…`` twin that is awaited in the runtime's loop
-    when opened with ``async with Runtime.aopen()``.
+    when opened with ``async with await Runtime.aopen()``.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -92,7 +92,8 @@ class Runtime:
     def _sync(self, work: Coroutine[Any, Any, T]) -> T:
         if self._loop is None:
             work.close()
-            raise RuntimeError("opened with aopen: await the a… methods")
+            what = "the runtime is closed" if self._store is None else "opened with aopen: await the a… methods"
+            raise RuntimeError(what)
         return asyncio.run_coroutine_threadsafe(work, self._loop).result()
 
     def close(self) -> None:
@@ -132,6 +133,8 @@ class Runtime:
     ) -> Execution:
         """``start`` in the running loop."""
         chosen = starting.StartOptions(**options)
+        if not isinstance(value, Mapping | None):
+            raise InputError("$", f"the input of a flow is an object, not {type(value).__name__}")
         given = dict(value or {})
         if isinstance(flow, str) and not is_flow_file(flow):
             answer = await starting.start_published(self.store, flow, given, chosen)
@@ -284,7 +287,7 @@ def _turn(loop: asyncio.AbstractEventLoop) -> None:
 
 def as_flow(flow: str | Path | Flow) -> FlowFile:
     """A flow with its name and what loading it needs."""
-    return FlowFile(flow, flow.flow_id or "flow") if isinstance(flow, Flow) else read_flow_file(flow)
+    return of_object(flow) if isinstance(flow, Flow) else read_flow_file(flow)
 
 
 def whoami() -> str:

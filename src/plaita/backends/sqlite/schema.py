@@ -21,7 +21,7 @@ CREATE TABLE runs (
     blocked INTEGER NOT NULL, ended INTEGER, lost INTEGER NOT NULL, tries INTEGER NOT NULL, seq INTEGER NOT NULL,
     last_nonce TEXT, last_generation INTEGER NOT NULL, last_digest TEXT NOT NULL, boxn INTEGER NOT NULL,
     unread INTEGER NOT NULL, armed INTEGER NOT NULL, entries INTEGER NOT NULL, retry INTEGER,
-    blocked_reason TEXT NOT NULL
+    blocked_reason TEXT NOT NULL, reopened INTEGER NOT NULL
 );
 CREATE INDEX runs_due ON runs (queue, priority, due) WHERE due IS NOT NULL;
 CREATE INDEX runs_held ON runs (nonce) WHERE nonce IS NOT NULL;

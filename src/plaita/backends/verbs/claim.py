@@ -173,6 +173,7 @@ def _claimed(rows: Rows, run: RunRow) -> Claim:
     header = Header(
         run.run_id, run.incarnation, run.seq, start.flow_id, start.flow_version, start.closure, start.entry,
         start.input, row.submitted_ms, start.not_before_ms, run.tries, start.imports, run.tenant, run.queue,
+        bool(run.reopened),
     )  # fmt: skip
     mailbox = rows.waits.mailbox(run) if run.unread else ()
     assert run.nonce is not None

@@ -28,7 +28,7 @@ def reopen(rows: Rows, run_id: RunId) -> Reopened | NotRetryable | NoRun:
         outcome.failures += not outcome.lost_worker
         outcome.error, outcome.lost_worker = None, False
         rows.record.save_outcome(run, outcome)
-        run.ended, run.status = None, "running"
+        run.ended, run.status, run.reopened = None, "running", True
     run.tries = run.lost = 0
     rows.record.log(run, [encode({"event": "reopened"})])
     runnable(rows, run, RESUME)

@@ -94,7 +94,7 @@ def _end_cancelled(rows: Rows, run: RunRow, step: Step) -> Settled:
 def _accept(rows: Rows, run: RunRow, step: Step) -> None:
     run.seq = step.seq
     run.last_nonce, run.last_generation, run.last_digest = step.token.nonce, step.token.generation, step.digest
-    run.retry = None
+    run.retry, run.reopened = None, False
     if step.history:
         rows.record.log(run, step.history)
 

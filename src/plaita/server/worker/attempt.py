@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from plaita.base.clock import Clock, roll
 from plaita.base.errors import InputError, Unavailable
 from plaita.base.json import decode
-from plaita.engine.delta import UnreadableState, restore
-from plaita.engine.effects import Cancel, Effects, Event, Offer, Wake
+from plaita.core.calls import accept_request, is_another_request
+from plaita.engine.delta import UnreadableState, restore, take_delta
+from plaita.engine.effects import Call, Cancel, Effects, Event, Offer, Wake
 from plaita.engine.failure import FLOW_CODE, Failure
 from plaita.engine.machine import Conditions, Run, advance, next_due, open_calls, start
 from plaita.engine.program import Program
@@ -122,7 +123,9 @@ class Attempt:
             if not stored:
                 base = max(self.header.submitted_ms, self.header.not_before_ms or 0)
                 return start(self.program, conditions, value, now_ms=now, base_ms=base, dice=roll())
-            machine = restore(self.program, conditions, value, stored, now_ms=now)
+            machine = restore(
+                self.program, conditions, value, stored, now_ms=now, reopened=self.header.reopened
+            )
             # Between the last commit and the claim nobody may have moved the run: that is no active time.
             machine.now_ms = max(machine.now_ms, now)
         except InputError as e:
@@ -133,8 +136,24 @@ class Attempt:
             self.deps.telemetry.emit(told.RUN_BLOCKED, run_id=self.header.run_id, reason=str(e))
             await self._write(self._closing(Block(str(e))))
             return None
-        self._calls.allow_only(open_calls(machine))
+        calls = open_calls(machine)
+        doubt = next((call for call in calls if is_another_request(call)), None)
+        if doubt is not None and not await self._settle_doubt(machine, doubt):
+            return None
+        self._calls.allow_only(calls)
         return machine
+
+    async def _settle_doubt(self, machine: Run, call: Call) -> bool:
+        """A repeated call would be another request than the first time: its node says whether it is made all the same."""
+        where = call.frame.where(call.node.id)
+        if call.node.model.on_doubt == "rerun":
+            self.deps.telemetry.emit(told.DOUBT_RERUN, run_id=self.header.run_id, node_id=call.node.id, path=where)
+            return True
+        reason = f"node {where!r} was called before with other arguments; retry runs it with those of now"
+        self.deps.telemetry.emit(told.RUN_BLOCKED, run_id=self.header.run_id, reason=reason)
+        accept_request(machine, call)
+        await self._write(replace(self._closing(Block(reason)), delta=take_delta(machine)))
+        return False
 
     async def _move(self, machine: Run) -> None:
         """Calls begun, events in, a settle out; until the run is not ours any more."""

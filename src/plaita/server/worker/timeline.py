@@ -6,7 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 from plaita.base.json import Json, encode
-from plaita.engine.effects import Effects, Event, Raised, Returned
+from plaita.base.redaction import redact
+from plaita.core.calls import arguments_of
+from plaita.engine.effects import Call, Effects, Event, Raised, Returned
 from plaita.engine.frames import Frame
 from plaita.engine.machine import Run
 from plaita.engine.program import CNode
@@ -27,6 +29,7 @@ class Timeline:
         self._entries: list[dict[str, Json]] = []
         self._trail: list[str] = []
         self._passed = 0
+        self._secrets: frozenset[str] | None = None
         self.names: dict[str, str] = {}
 
     def trace(self, kind: str, frame: Frame, cn: CNode, value: Json) -> None:
@@ -51,7 +54,7 @@ class Timeline:
         """A call ended."""
         match event:
             case Returned(call_id, value):
-                self.add("node_end", node=self.names.pop(call_id, call_id), output=preview(value))
+                self.add("node_end", node=self.names.pop(call_id, call_id), output=preview(redact(value, self._secrets or ())))
             case Raised(call_id, failure):
                 node = self.names.pop(call_id, call_id)
                 self.add("node_error", node=node, kind=failure.kind, code=failure.code, message=failure.message[:1000])
@@ -64,7 +67,7 @@ class Timeline:
             self.add("limit", node=node)
         for call in effects.calls.values():
             self.names[call.id] = call.frame.where(call.node.id)
-            self.add("node_start", node=self.names[call.id], type=call.node.type, attempt=call.attempt, key=call.key)
+            self._starts(run, call)
         for opened in effects.opened.values():
             self.add(
                 "wait", node=opened.address, wait_id=opened.id, kind=opened.spec.kind, deadline_ms=opened.deadline_ms
@@ -72,6 +75,15 @@ class Timeline:
         for closed in effects.closed:
             if closed.why in ("timeout", "cut"):
                 self.add("wait_closed", wait_id=closed.id, why=closed.why)
+
+    def _starts(self, run: Run, call: Call) -> None:
+        fields: dict[str, Json] = {"type": call.node.type, "attempt": call.attempt, "key": call.key}
+        given = arguments_of(call)
+        if given is not None:
+            if self._secrets is None:
+                self._secrets = secrets_of(run)
+            fields["input"] = preview(redact(given, self._secrets))
+        self.add("node_start", node=self.names[call.id], **fields)
 
     def take(self) -> tuple[bytes, ...]:
         """The entries for the next settle."""
@@ -83,6 +95,12 @@ class Timeline:
         if self._passed:
             self._entries.append({"event": "nodes", "count": self._passed, "nodes": self._trail})
             self._trail, self._passed = [], 0
+
+
+def secrets_of(run: Run) -> frozenset[str]:
+    """Values of the variables that any part of the flow may read."""
+    names = {name for graph in run.program.graphs.values() for name in graph.env_names}
+    return frozenset(run.env[name] for name in names if name in run.env)
 
 
 def preview(value: Json) -> Json:

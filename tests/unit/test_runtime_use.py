@@ -1,0 +1,61 @@
+"""``Runtime`` as somebody uses it who did not read everything."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, ClassVar
+
+import pytest
+
+from plaita import Flow, Node, Runtime
+from plaita.base.errors import FlowLoadError, InputError
+
+START = {"id": "s", "type": "start", "next": "n"}
+END = {"id": "e", "type": "end", "output": "$NODE.n"}
+PURE = {"id": "n", "type": "assignment", "output": 1, "next": "e"}
+
+
+class NeverRegistered(Node):
+    """A custom node that nothing but a flow knows."""
+
+    node_type: ClassVar[str] = "never_registered"
+
+    def execute(self, execution: Any) -> int:
+        return 2
+
+
+@pytest.fixture
+def runtime() -> Iterator[Runtime]:
+    with Runtime.open("memory:") as opened:
+        yield opened
+
+
+def test_a_flow_of_plain_documents_can_be_started(runtime: Runtime) -> None:
+    assert runtime.start(Flow(nodes=[START, PURE, END])).wait()["output"] == 1
+
+
+def test_a_flow_brings_its_own_node_classes(runtime: Runtime) -> None:
+    own = NeverRegistered(id="n", next="e")
+    inner = {"id": "n", "type": "child", "childFlow": Flow(nodes=[START, own, END]), "next": "e"}
+    assert runtime.start(Flow(nodes=[START, inner, END])).wait()["output"] == 2
+
+
+def test_a_flow_that_cannot_run_is_not_published(runtime: Runtime) -> None:
+    with pytest.raises(FlowLoadError, match="leads to 'e'"):
+        runtime.publish(Flow(flow_id="broken", nodes=[START, PURE]))
+
+
+def test_an_input_that_is_no_object_is_refused_by_name(runtime: Runtime) -> None:
+    with pytest.raises(InputError, match="is an object, not list"):
+        runtime.start(Flow(nodes=[START, PURE, END]), [1])  # type: ignore[arg-type]
+
+
+def test_a_cursor_that_no_page_gave_is_refused(runtime: Runtime) -> None:
+    with pytest.raises(InputError, match="cursor"):
+        runtime.executions(cursor="elsewhere")
+
+
+def test_a_closed_runtime_says_that_it_is_closed(runtime: Runtime) -> None:
+    runtime.close()
+    with pytest.raises(RuntimeError, match="the runtime is closed"):
+        runtime.inbox()
