@@ -1,8 +1,8 @@
 """Flows that survive.
 
-    from plaita import Flow, Runtime
+from plaita import Flow, Runtime
 
-    Flow.from_file("order.yaml").run(amount=120)
+Flow.from_file("order.yaml").run(amount=120)
 """
 
 from __future__ import annotations

@@ -111,6 +111,7 @@ def worker_options(
         timezone=settings.engine.timezone,
         active_ms_max=settings.engine.execution_deadline_ms,
         attempts_max=settings.worker.attempts_max,
+        env=os.environ,
         retention_ms=settings.store.retention_days * DAY_MS if only is None else None,
     )
 

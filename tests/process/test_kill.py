@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.support.fleet import Fleet, branches_of, lines_of, wait_until
-from tests.support.outside import Append
 
 from plaita import Flow
 from plaita.node.registry import get_default_registry
+from tests.support.fleet import Fleet, branches_of, lines_of, wait_until
+from tests.support.outside import Append
 
 KILLS = int(os.environ.get("PLAITA_KILLS", "10"))
 SEED = int(os.environ.get("PLAITA_SEED", "20"))

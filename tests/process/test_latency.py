@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.support.fleet import Fleet, lines_of, wait_until
-from tests.support.outside import Append
 
 from plaita import Flow
 from plaita.node.registry import get_default_registry
+from tests.support.fleet import Fleet, lines_of, wait_until
+from tests.support.outside import Append
 
 VOTES = 40
 

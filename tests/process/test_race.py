@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.support.fleet import Fleet, wait_until
 
 from plaita import Flow
 from plaita.base.errors import ResumeRefused
 from plaita.runtime import Runtime
+from tests.support.fleet import Fleet, wait_until
 
 RACES = 200
 SEED = int(os.environ.get("PLAITA_SEED", "20"))

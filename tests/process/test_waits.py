@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from tests.support.fleet import Fleet, command, lines_of, wait_until
 
 RESTARTS = pytest.mark.parametrize("restart", [False, True], ids=["running", "restarted"])

@@ -47,7 +47,7 @@ def test_a_flow_that_cannot_run_is_not_published(runtime: Runtime) -> None:
 
 def test_an_input_that_is_no_object_is_refused_by_name(runtime: Runtime) -> None:
     with pytest.raises(InputError, match="is an object, not list"):
-        runtime.start(Flow(nodes=[START, PURE, END]), [1])  # type: ignore[arg-type]
+        runtime.start(Flow(nodes=[START, PURE, END]), [1])
 
 
 def test_a_cursor_that_no_page_gave_is_refused(runtime: Runtime) -> None:

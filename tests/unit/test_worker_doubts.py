@@ -71,6 +71,10 @@ async def interrupted(store: SqliteBackend, flow: Flow) -> None:
     Payment.hang = False
 
 
+def more_tries_than(tries: int) -> Callable[[RunView], bool]:
+    return lambda view: view.tries > tries or over(view)
+
+
 def over(view: RunView) -> bool:
     return view.status in ("completed", "error") or bool(view.blocked_reason)
 
@@ -142,8 +146,7 @@ async def test_an_execution_that_killed_its_processes_can_be_retried_with_its_wa
     await start_flow(store, Flow.model_validate({"flow_id": "f", "nodes": nodes}), {}, StartOptions(execution_id=RUN))
     view = await work(store, {}, lambda view: view.seq >= 1)
     while view.status != "error":
-        tries = view.tries
-        view = await work(store, {}, lambda view, tries=tries: view.tries > tries or over(view))
+        view = await work(store, {}, more_tries_than(view.tries))
     assert view.error is not None
     assert decode(view.error)["error_type"] == "worker_lost"
     assert await store.waits(RUN) == []

@@ -13,7 +13,6 @@ from typing import Any
 
 from plaita.base.json import Json, decode, encode
 from plaita.engine import reopening
-from plaita.engine.effects import Failed
 from plaita.engine.expression.scope import ABSENT
 from plaita.engine.frames import BACKOFF, CALLING, CLOSED, FAILED, HOSTING, READY, WAITING, Frame
 from plaita.engine.machine import Conditions, Run, root_frame

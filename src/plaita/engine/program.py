@@ -62,8 +62,8 @@ class CNode:
     """
 
     __slots__ = (
-        "arguments", "branching", "counted", "cyclic", "graph", "host", "id", "index", "model", "next", "on_error", "on_timeout",
-        "step", "timeout", "type", "waiting",
+        "arguments", "branching", "counted", "cyclic", "graph", "host", "id", "index", "model", "next", "on_error",
+        "on_timeout", "step", "timeout", "type", "waiting",
     )  # fmt: skip
 
     def __init__(self, node_id: str, node_type: str, graph: Graph, index: int) -> None:

@@ -12,7 +12,7 @@ REDRIVES_MAX = 100
 
 @dataclass(frozen=True, slots=True)
 class Backoff:
-    """Delay before attempt ``n + 1``: ``base_ms * factor ** (n - 1)``, at most ``cap_ms``, spread by ``jitter`` (0..1)."""
+    """Delay before attempt n + 1: ``base_ms * factor ** (n - 1)``, at most ``cap_ms``, spread by ``jitter`` (0 to 1)."""
 
     base_ms: int = 1000
     factor: float = 2.0
@@ -57,4 +57,6 @@ def decide_redrive(
     """A retry nobody declared, for an error that would end a durable run."""
     if redrives >= REDRIVES_MAX:
         return GiveUp(f"{REDRIVES_MAX} re-drives of this execution are used up")
-    return decide_retry(REDRIVE, failed=failed, retries_max=attempts_max - 1, now_ms=now_ms, dice=dice, until_ms=until_ms)
+    return decide_retry(
+        REDRIVE, failed=failed, retries_max=attempts_max - 1, now_ms=now_ms, dice=dice, until_ms=until_ms
+    )

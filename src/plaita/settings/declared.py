@@ -148,6 +148,7 @@ class EngineSettings:
             expected="a name of the IANA time zone database, such as Europe/Berlin",
         ),
     )
+
     @property
     def execution_deadline_ms(self) -> int:
         """The active time in milliseconds."""

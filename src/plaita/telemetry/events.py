@@ -157,7 +157,7 @@ WORKER_LOST: Final[Event] = declare(
     f"{_RUN} tries", metric="plaita_runs_worker_lost", timeline=True, loss=True,
 )  # fmt: skip
 ATTEMPT_CRASHED: Final[Event] = declare(
-    "attempt_crashed", "error", "An attempt ended in an unexpected error; the execution is due again when its lease ends.",
+    "attempt_crashed", "error", "An attempt ended in an unexpected error; the execution is due when its lease ends.",
     f"{_RUN} error", metric="plaita_attempts_crashed",
 )  # fmt: skip
 STORE_UNAVAILABLE: Final[Event] = declare(

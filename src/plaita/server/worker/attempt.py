@@ -34,7 +34,7 @@ from plaita.ports.values import Mail, RunId, Token
 from plaita.server.worker.alarm import Alarm
 from plaita.server.worker.compose import Commit, compose, error_bytes
 from plaita.server.worker.detached import spawns_of
-from plaita.server.worker.lease import LocalLease
+from plaita.server.worker.lease import LocalLease, StoreTime
 from plaita.server.worker.opencalls import OpenCalls
 from plaita.server.worker.pool import Pool
 from plaita.server.worker.timeline import Observer, Timeline
@@ -68,7 +68,7 @@ class Attempt:
         self.deps, self.header, self.token, self.program = deps, claim.header, claim.token, program
         self.seq = claim.header.seq
         self.lease = LocalLease(sent + claim.lease_ms)
-        self._store_now, self._anchor = claim.now_ms, deps.clock.elapsed_ms()
+        self._time = StoreTime(deps.clock, claim.now_ms)
         self._unread: dict[int, Mail] = {m.number: m for m in claim.mailbox}
         self._cancel, self._lost = claim.cancel, False
         self._ack = 0
@@ -118,14 +118,12 @@ class Attempt:
         )
         stored = await self.deps.store.frames(self.header.run_id)
         value = decode(self.header.input)
-        now = self._now()
+        now = self._time.now()
         try:
             if not stored:
                 base = max(self.header.submitted_ms, self.header.not_before_ms or 0)
                 return start(self.program, conditions, value, now_ms=now, base_ms=base, dice=roll())
-            machine = restore(
-                self.program, conditions, value, stored, now_ms=now, reopened=self.header.reopened
-            )
+            machine = restore(self.program, conditions, value, stored, now_ms=now, reopened=self.header.reopened)
             # Between the last commit and the claim nobody may have moved the run: that is no active time.
             machine.now_ms = max(machine.now_ms, now)
         except InputError as e:
@@ -144,7 +142,7 @@ class Attempt:
         return machine
 
     async def _settle_doubt(self, machine: Run, call: Call) -> bool:
-        """A repeated call would be another request than the first time: its node says whether it is made all the same."""
+        """A repeated call would be another request than the first: does its node want it made all the same?"""
         where = call.frame.where(call.node.id)
         if call.node.model.on_doubt == "rerun":
             self.deps.telemetry.emit(told.DOUBT_RERUN, run_id=self.header.run_id, node_id=call.node.id, path=where)
@@ -164,7 +162,7 @@ class Attempt:
                 due = await self._wait(machine)
                 continue
             events = self._take_news()
-            effects = advance(machine, events, now_ms=self._now(), dice=roll())
+            effects = advance(machine, events, now_ms=self._time.now(), dice=roll())
             self._timeline.advanced(machine, effects)
             progress = bool(events) or effects.fired or self.seq == 0
             answer = await self._write(compose(machine, effects, self._commit(effects, progress=progress)))
@@ -218,15 +216,11 @@ class Attempt:
         self._calls.allow(effects.calls.values())
 
     def _hear(self, now_ms: int, cancel: bool, mailbox: tuple[Mail, ...]) -> None:
-        self._store_now, self._anchor = max(now_ms, self._now()), self.deps.clock.elapsed_ms()
+        self._time.hear(now_ms)
         self._cancel = self._cancel or cancel
         for mail in mailbox:
             if mail.number > self._ack:
                 self._unread[mail.number] = mail
-
-    def _now(self) -> int:
-        """The store's time, carried forward on the local clock."""
-        return int(self._store_now + self.deps.clock.elapsed_ms() - self._anchor)
 
     async def _write(self, step: Step) -> SettleAnswer | None:
         """Settle; while the outcome is unknown the same bytes are sent again. ``None``: the claim was lost."""
@@ -282,10 +276,10 @@ class Attempt:
         """Until news, a renewal or a timer; true when a timer is due."""
         due = next_due(machine)
         if due is not None:
-            self._alarm.set(max(0, due - self._now()) / 1000)
+            self._alarm.set(max(0, due - self._time.now()) / 1000)
         await self._stir.wait()
         self._stir.clear()
-        return due is not None and due <= self._now()
+        return due is not None and due <= self._time.now()
 
     def stir(self) -> None:
         """Look again, for example because the worker drains."""

@@ -6,6 +6,7 @@ import asyncio
 import threading
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Protocol
 
 from plaita.base.clock import Clock
@@ -25,6 +26,21 @@ class LocalLease:
 
     def valid(self, clock: Clock) -> bool:
         return clock.elapsed_ms() < self.until
+
+
+class StoreTime:
+    """The store's time, carried forward on the local clock between its answers; it never goes back."""
+
+    def __init__(self, clock: Clock, now_ms: int) -> None:
+        self._clock, self._heard, self._at = clock, now_ms, clock.elapsed_ms()
+
+    def now(self) -> int:
+        """Milliseconds since 1970."""
+        return int(self._heard + self._clock.elapsed_ms() - self._at)
+
+    def hear(self, now_ms: int) -> None:
+        """An answer said what time it is."""
+        self._heard, self._at = max(now_ms, self.now()), self._clock.elapsed_ms()
 
 
 class Holding(Protocol):
@@ -103,8 +119,7 @@ class Renewal:
                 except Unavailable as e:
                     self._telemetry.emit(events.RENEWAL_FAILED, holder=self._holder, error=str(e))
                     continue
-            opened = store
-            await self._guarded(lambda: self._round(opened, loop))
+            await self._guarded(partial(self._round, store, loop))
         if store is not None:
             await store.close()
 

@@ -54,7 +54,11 @@ class Timeline:
         """A call ended."""
         match event:
             case Returned(call_id, value):
-                self.add("node_end", node=self.names.pop(call_id, call_id), output=preview(redact(value, self._secrets or ())))
+                self.add(
+                    "node_end",
+                    node=self.names.pop(call_id, call_id),
+                    output=preview(redact(value, self._secrets or ())),
+                )
             case Raised(call_id, failure):
                 node = self.names.pop(call_id, call_id)
                 self.add("node_error", node=node, kind=failure.kind, code=failure.code, message=failure.message[:1000])

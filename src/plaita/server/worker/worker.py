@@ -32,8 +32,10 @@ PRUNE_EVERY_MS = 3_600_000
 
 @dataclass(frozen=True, slots=True)
 class WorkerOptions:
-    """How a worker behaves. ``only`` binds it to one run and its children; ``retention_ms``: ended
-    runs older than that are removed, ``None`` removes nothing."""
+    """How a worker behaves. ``only`` binds it to one run and its children; ``env`` is what ``$ENV`` may read of.
+
+    ``retention_ms``: ended runs older than that are removed, ``None`` removes nothing.
+    """
 
     concurrency: int = 100
     pool_size: int = 32
@@ -47,7 +49,7 @@ class WorkerOptions:
     active_ms_max: int = 1_800_000
     attempts_max: int = 5
     retention_ms: int | None = None
-    env: Mapping[str, str] = field(default_factory=lambda: os.environ)
+    env: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
