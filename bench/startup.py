@@ -43,8 +43,6 @@ def run() -> list[str]:
     bare = ms["pass"]
     pydantic, flow = ms[BASE] - bare, ms["from plaita import Flow"] - bare
     lines = ["start-up (median of 9, interpreter subtracted)"]
-    lines.append(
-        f"  pydantic with one model {pydantic:.0f} ms, from plaita import Flow {flow:.0f} ms: pydantic + {flow - pydantic:.0f} ms"
-    )
+    lines.append(f"  pydantic with one model {pydantic:.0f} ms, Flow {flow:.0f} ms: pydantic {flow - pydantic:+.0f} ms")
     lines.append(f"  idle worker: {_idle_worker_mb():.0f} MB")
     return lines

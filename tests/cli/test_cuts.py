@@ -114,8 +114,12 @@ def test_the_documented_module_name_of_the_worker_starts_the_same_worker(shell: 
         [sys.executable, "-m", "plaita.server.flow_worker", "--queue-name", "default"],
         cwd=shell.folder,
         env=shell.environment,
-        stderr=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
     )
+    assert worker.stderr is not None
+    assert any("worker_started" in line for line in worker.stderr)
     assert shell.plaita(f"wait {started} --timeout 10 --json").json["status"] == "completed"
     worker.terminate()
-    assert worker.wait() == 0
+    worker.communicate()
+    assert worker.returncode == 0

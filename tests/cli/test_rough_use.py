@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from tests.cli.shell import COMMAND, ENOUGH_S, Shell
+from tests.cli.shell import COMMAND, ENOUGH_S, Shell, until
 
 pytestmark = pytest.mark.timeout(60)
 
@@ -29,6 +29,13 @@ def give(shell: Shell, body: str = "return 1", *, wait: str = ASSIGNMENT, kind: 
     """A flow with one custom node, and perhaps an approval after it."""
     shell.write("nodes.py", f"import asyncio, os, sys\n{NODE}    {kind}(self, execution):\n        {body}\n")
     shell.write("flow.yaml", FLOW.replace("WAIT", wait))
+
+
+def repeats(running: subprocess.Popen[str]) -> bool:
+    """Ask it to end once more; false when it has ended."""
+    if running.poll() is None:
+        running.terminate()
+    return running.poll() is None
 
 
 RAISES = {
@@ -65,6 +72,15 @@ def test_a_coroutine_that_ignores_its_timeout_does_not_keep_the_command(shell: S
     give(shell, body, kind="async def arun")
     shell.write("flow.yaml", FLOW.replace("WAIT", ASSIGNMENT).replace("type: rough", "type: rough, timeout: 100"))
     assert shell.plaita("run flow.yaml --json").json["error"]["kind"] == "timeout"
+
+
+def test_a_second_sigterm_does_not_wait_for_a_long_node(shell: Shell) -> None:
+    give(shell, "open('begun', 'w').close(); import time; time.sleep(60)")
+    with shell.begin("run flow.yaml") as running:
+        until(lambda: (shell.folder / "begun").exists())
+        until(lambda: not repeats(running))
+    assert running.returncode == 130
+    assert shell.plaita("ps --json").json["items"][0]["status"] == "running"
 
 
 def test_an_import_that_exits_is_an_error_of_the_import(shell: Shell) -> None:

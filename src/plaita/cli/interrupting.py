@@ -1,4 +1,4 @@
-"""Ctrl-C: the first one is a question, the second one quits."""
+"""Ctrl-C and SIGTERM: the first one is a question or a request, the second one quits."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Interrupts:
     def __enter__(self) -> Self:
         loop = asyncio.get_running_loop()
         loop.add_signal_handler(signal.SIGINT, self._press)
-        loop.add_signal_handler(signal.SIGTERM, self.asked_to_end.set)
+        loop.add_signal_handler(signal.SIGTERM, self._end)
         return self
 
     def __exit__(
@@ -33,11 +33,19 @@ class Interrupts:
         loop.remove_signal_handler(signal.SIGTERM)
 
     def _press(self) -> None:
-        if self.pressed.is_set():
-            note("quit; what was begun can be continued")
-            sys.stderr.flush()
-            os._exit(INTERRUPTED)
-        self.pressed.set()
+        _set_or_quit(self.pressed)
+
+    def _end(self) -> None:
+        _set_or_quit(self.asked_to_end)
+
+
+def _set_or_quit(asked: asyncio.Event) -> None:
+    """Asked once more for the same, the process ends now: a node that runs for long is not waited for."""
+    if asked.is_set():
+        note("quit; what was begun can be continued")
+        sys.stderr.flush()
+        os._exit(INTERRUPTED)
+    asked.set()
 
 
 async def ask(question: str) -> str:

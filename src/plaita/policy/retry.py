@@ -12,7 +12,7 @@ REDRIVES_MAX = 100
 
 @dataclass(frozen=True, slots=True)
 class Backoff:
-    """Delay before attempt n + 1: ``base_ms * factor ** (n - 1)``, at most ``cap_ms``, spread by ``jitter`` (0 to 1)."""
+    """The delay after failure n: ``base_ms * factor ** (n - 1)``, at most ``cap_ms``, spread by ``jitter`` (0 to 1)."""
 
     base_ms: int = 1000
     factor: float = 2.0
