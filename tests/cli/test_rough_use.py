@@ -7,6 +7,7 @@ import sys
 
 import pytest
 
+from plaita.cli.progress import Progress
 from tests.cli.shell import COMMAND, ENOUGH_S, Shell, until
 
 pytestmark = pytest.mark.timeout(60)
@@ -178,6 +179,25 @@ def test_what_cannot_be_retried_is_said_in_words(shell: Shell) -> None:
     give(shell)
     execution = shell.plaita("run flow.yaml --json").json["execution_id"]
     assert "it is completed; only a failed one can" in shell.plaita(f"retry {execution}").err
+
+
+def test_a_call_whose_beginning_was_not_seen_has_no_time(capsys: pytest.CaptureFixture[str]) -> None:
+    Progress("x")("x", {"event": "node_end", "node": "n", "output": 1})
+    assert capsys.readouterr().err == "done   n\n"
+
+
+LOOKS = {
+    "a tab": ("nodes:\n\t- {id: s}\n", "YAML indents with blanks"),
+    "a comma": (FLOW.replace("type: rough", "type: rough, text: $F.add(1, 2)"), "stands in quotes"),
+}
+
+
+@pytest.mark.parametrize(("text", "words"), LOOKS.values(), ids=list(LOOKS))
+def test_what_yaml_reads_differently_than_it_looks_has_a_hint(shell: Shell, text: str, words: str) -> None:
+    give(shell)
+    shell.write("flow.yaml", text.replace("WAIT", ASSIGNMENT))
+    said = shell.plaita("validate flow.yaml")
+    assert words in said.out + said.err
 
 
 def test_to_continue_takes_no_flow(shell: Shell) -> None:

@@ -53,7 +53,6 @@ BROAD_CATCHES: dict[str, str] = {
     "plaita/core/calls.py::aperform": "a node is foreign code: whatever it raises is its failure",
     "plaita/core/calls.py::perform": "a node is foreign code: whatever it raises is its failure",
     "plaita/core/imports.py::_load": "a module with custom nodes is foreign code",
-    "plaita/core/imports.py::_load": "a module is foreign code: whatever it raises, its import failed",
     "plaita/core/threads.py::Threads._work": "hands everything to whoever asks for the result",
     "plaita/engine/expression/registry.py::_isolated": "a registered function is foreign code",
     "plaita/engine/expression/registry.py::_isolated.call": "a registered function is foreign code",

@@ -24,6 +24,17 @@ class NeverRegistered(Node):
         return 2
 
 
+class Asks(Node):
+    """Sets a root and asks for a global variable, both named by its input."""
+
+    node_type: ClassVar[str] = "asks"
+
+    def execute(self, execution: Any) -> Any:
+        asked = execution.evaluate("$INPUT")
+        execution.set_state(asked.get("set", "mine"), 1)
+        return execution.get_global_variable(asked.get("get", "a"), "none")
+
+
 @pytest.fixture
 def runtime() -> Iterator[Runtime]:
     with Runtime.open("memory:") as opened:
@@ -59,3 +70,17 @@ def test_a_closed_runtime_says_that_it_is_closed(runtime: Runtime) -> None:
     runtime.close()
     with pytest.raises(RuntimeError, match="the runtime is closed"):
         runtime.inbox()
+
+
+@pytest.mark.parametrize("name", ["NODE", "$INPUT", "ENV", "", "__class__", "a.b"])
+def test_a_node_is_told_which_roots_it_cannot_set(runtime: Runtime, name: str) -> None:
+    shape = runtime.start(Flow(nodes=[START, Asks(id="n", next="e"), END]), {"set": name}).wait()
+    assert "a node cannot set this root" in shape["error"]["message"]
+
+
+@pytest.mark.parametrize("name", ["a", 'a"b', "a\\b", "a\nb", "ключ", 'a"] or $INPUT["get'])
+def test_the_name_of_a_global_variable_is_never_code(runtime: Runtime, name: str) -> None:
+    nodes = [START, Asks(id="n", next="e"), END]
+    knows, knows_not = Flow(nodes=nodes, global_context={name: "found"}), Flow(nodes=nodes)
+    assert runtime.start(knows, {"get": name}).wait()["output"] == "found"
+    assert runtime.start(knows_not, {"get": name}).wait()["output"] == "none"

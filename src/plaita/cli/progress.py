@@ -67,8 +67,11 @@ class Progress:
         self._live = False
 
     def _ended(self, node: str) -> tuple[str, str]:
-        began, kind = self._began.pop(node, (self._clock.elapsed_ms(), ""))
-        return kind, "" if self._replays else f"{(self._clock.elapsed_ms() - began) / 1000:.2f} s"
+        """Type and time of a call; without them when its beginning was not seen here."""
+        began, kind = self._began.pop(node, (None, ""))
+        if began is None or self._replays:
+            return kind, ""
+        return kind, f"{(self._clock.elapsed_ms() - began) / 1000:.2f} s"
 
     def _line(self, word: str, node: str, *facts: Json) -> None:
         mark, colour = MARKS[word]

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import json
 import os
+import re
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,6 +19,7 @@ from plaita.base.json import Json, admit
 from plaita.core.errors import FlowResultError, NodeException
 from plaita.engine.effects import Call, Raised, Returned
 from plaita.engine.expression import EvaluationError, Names, compile_value, get_default_expression_registry
+from plaita.engine.expression.paths import ROOTS
 from plaita.engine.failing import fingerprint, outcome_of
 from plaita.engine.failure import NODE_CODE, Failure
 from plaita.engine.machine import Run
@@ -24,6 +27,7 @@ from plaita.engine.values import copied
 
 _compiled: dict[tuple[int, str], Any] = {}
 _COMPILED_MAX = 4096
+_NAME = re.compile(r"[\w-]+")
 TEXT_MAX = 20_000
 """Characters of an error's text that are kept."""
 
@@ -102,12 +106,18 @@ class NodeExecution:
         return copied((self._frame.extra or {}).get(name, default))
 
     def set_state(self, key: str, value: Json) -> None:
-        """Set a root; it becomes visible as ``$name`` in this flow when the node's result is stored."""
-        self._set |= admit({key.removeprefix("$"): value}, "$")
+        """Set a root; it becomes visible as ``$name`` in this flow when the node's result is stored.
+
+        Raises ``ValueError`` for a name that no expression can say, and for the roots that the flow itself sets.
+        """
+        name = key.removeprefix("$")
+        if name in ROOTS or name.startswith("__") or not _NAME.fullmatch(name):
+            raise ValueError(f"set_state({key!r}): a node cannot set this root")
+        self._set |= admit({name: value}, "$")
 
     def get_global_variable(self, key: str, default: Json = None) -> Json:
         """A value of ``$GLOBAL``."""
-        found = self.evaluate(f'$GLOBAL["{key}"]')
+        found = self.evaluate(f"$GLOBAL[{json.dumps(key, ensure_ascii=False)}]")
         return default if found is None else found
 
     def close(self) -> None:

@@ -283,6 +283,8 @@ def _fault(text: str, error: yaml.MarkedYAMLError, steps: Steps) -> Refusal:
         # libyaml has a cap of its own, near ours.
         return Refusal("too_deep", f"nested deeper than {FLOW_DEPTH_MAX}", steps, where)
     words = ", ".join(str(part) for part in (error.context, error.problem) if part)
+    if mark and text[mark.index : mark.index + 1] == "\t":
+        words += "; a tab stands here, and YAML indents with blanks"
     return Refusal("not_yaml", f"not YAML: {words}", steps, where)
 
 

@@ -81,6 +81,8 @@ def _unknown(raw: Mapping[str, Any], known: frozenset[str], path: str, node_id: 
             continue
         typo = any(fold(key) == fold(k) or (len(key) >= LETTERS_MIN and is_one_edit_away(key, k)) for k in known)
         hint = suggest(key, known)
+        if not key.isprintable() or any(mark in key for mark in "()$%\"'"):
+            hint = "part of an expression? Inside { } one with a comma or a colon stands in quotes"
         if typo:
             yield Issue("error", "misspelled_key", step_of(path, key), f"{key!r} is not a known key", hint, node_id)
         else:
