@@ -35,8 +35,8 @@ test: setup ## every test in its short form, random order, two processes
 sim: setup ## simulation and agreement, the long form
 	$(PYTEST) --hypothesis-profile=long --timeout=1200 tests/sim tests/conformance
 
-process: setup ## real processes: kill -9, pause, drain
-	$(PYTEST) tests/process
+process: setup ## real processes, the long form: kill -9 at fifty places, races, restarts
+	PLAITA_KILLS=50 $(PYTEST) tests/process
 
 gen: setup ## write the generated reference pages
 	$(BIN)/python -m tools.reference_pages
