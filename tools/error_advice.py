@@ -2,7 +2,7 @@
 
 from typing import Final
 
-_LOOK: Final = "`plaita explain ID` shows the failure with its path; `plaita retry ID` goes on at the node that failed."
+_LOOK: Final = "`plaita inspect ID --history` shows what happened; `plaita retry ID` goes on at the node that failed."
 
 ADVICE: Final[dict[str, str]] = {
     "PLT-E01": (
@@ -36,16 +36,23 @@ ADVICE: Final[dict[str, str]] = {
         "are open now and who answered the others."
     ),
     "PLT-E08": (
-        "The message names what is missing here: an extra to install, another store, or a choice that this version "
-        "does not offer. Nothing was started."
+        "The message names what is missing here: a node type or an import, another store, or a choice that this "
+        "version does not offer. Nothing was started."
     ),
-    "PLT-E09": (
-        "The process was silent for longer than its lease, so another one went on with the execution. Its work since "
-        "the last commit is dropped; nothing is to be done for the execution. If it happens often, look for a blocked "
-        "event loop or a paused machine, or raise `PLAITA_LEASE_TTL_SECONDS`."
+    "PLT-E11": (
+        "The message shows the expression, the operator or function, and the types it got. In a flow it is the failure "
+        "of the node that holds the expression, and it is never retried: give the value another type, or guard it with "
+        "`a if c else b`."
+    ),
+    "PLT-E12": (
+        "The column counts from 1 inside the expression. In a flow all of them are found at load: `plaita validate "
+        "FLOW` lists them with their places."
     ),
     "PLT-E20": f"Read `code`, `kind`, `message` and `path`: the ids of the nodes from the root to the failure. {_LOOK}",
-    "PLT-E21": "The id is not in the flow. Compare it with `plaita graph FLOW`; ids are case-sensitive.",
+    "PLT-E21": (
+        "Compare the id in the message with the ids of the flow; they are case-sensitive. It was computed, mostly by a "
+        "`defaultValue` of an error handler or by a custom node that branches."
+    ),
     "PLT-E22": "Add a node of type `start`. `plaita validate FLOW` finds this before anything runs.",
     "PLT-E23": (
         "The message is the node's own. Where it may pass by itself, declare a `retry` in the node's `errorHandler`; "
@@ -56,15 +63,18 @@ ADVICE: Final[dict[str, str]] = {
         f"declare a `timeoutHandler` with a default, a branch or a retry. {_LOOK}"
     ),
     "PLT-E25": (
-        "The flow's `timeout` counts from its start, waits included. Raise it, or bound the part that is slow with a "
-        "timeout of its own and a `timeoutHandler`."
+        "The `timeout` of a sub-flow counts from its start, waits included. Raise it, bound the part that is slow with "
+        "a timeout of its own, or catch it with an `errorHandler` of the node that holds the sub-flow."
     ),
     "PLT-E26": (
-        "A flow that declares no `timeout` has the active time of `PLAITA_EXECUTION_DEADLINE_SECONDS`, waits excluded. "
-        "Declare a `timeout` in the flow, or raise the setting. A loop without an end is the usual cause."
+        "The `timeout` of a flow counts from its start, waits included. A flow without one has the active time of "
+        "`PLAITA_EXECUTION_DEADLINE_SECONDS`, waits excluded. Raise the one that was reached; a loop without an end is "
+        "the usual cause of the second."
     ),
-    "PLT-E27": f"The message says why the flow ended; no node is to blame. {_LOOK}",
-    "PLT-E28": "Somebody asked for it; `plaita logs ID` says who and when. A cancelled execution does not go on.",
+    "PLT-E27": f"The message names the node: add a default branch to it, or a `next`. {_LOOK}",
+    "PLT-E28": (
+        "Somebody asked for it; `plaita inspect ID --history` says who and when. A cancelled execution does not go on."
+    ),
     "PLT-E29": (
         "The author of the flow ends it this way: `code` and `message` are theirs, and the flow documents them. "
         "Nothing is broken."

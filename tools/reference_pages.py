@@ -9,6 +9,7 @@ from typing import Final
 
 from plaita.base import errors
 from plaita.base.errors import PlaitaError
+from plaita.engine.expression import errors as expression_errors
 from plaita.settings import SETTINGS, Declared
 from plaita.telemetry import EVENTS, Event
 from tools.cli_page import cli_page
@@ -55,13 +56,13 @@ def _setting_row(item: Declared) -> tuple[str, ...]:
 def events_page() -> str:
     """All events: what is lost first, because an operator looks for it."""
     intro = (
-        "Everything the system reports about itself. A line in the log is the name of the event and its fields. "
-        "Events of a timeline are also in the history of the execution they are about."
+        "Everything a process reports about itself, beside the history of each execution (`plaita inspect ID "
+        "--history`). A line in the log is the name of the event and its fields."
     )
     losses = "Nothing is dropped, clamped or answered by a fallback in silence: each such event has a counter."
     lost = [_event_row(e) for e in EVENTS.values() if e.loss]
     other = [_event_row(e) for e in EVENTS.values() if not e.loss]
-    header = ("event", "level", "metric", "timeline", "fields", "meaning")
+    header = ("event", "level", "metric", "fields", "meaning")
     return _page(
         [
             NOTICE,
@@ -80,7 +81,7 @@ def _event_row(event: Event) -> tuple[str, ...]:
     metric = event.metric
     number = "" if metric is None else f"`{metric.name}`" + (f" (sum of `{metric.of}`)" if metric.of else "")
     fields = ", ".join(f"`{name}`" for name in event.fields)
-    return f"`{event.name}`", event.level, number, "yes" if event.timeline else "", fields, event.sentence
+    return f"`{event.name}`", event.level, number, fields, event.sentence
 
 
 def error_classes() -> list[type[PlaitaError]]:
@@ -91,7 +92,7 @@ def error_classes() -> list[type[PlaitaError]]:
 
 def _below(cls: type[PlaitaError]) -> Iterator[type[PlaitaError]]:
     for child in cls.__subclasses__():
-        if child.__module__ == errors.__name__:
+        if child.__module__ in (errors.__name__, expression_errors.__name__):
             yield child
             yield from _below(child)
 
@@ -118,7 +119,7 @@ def errors_page() -> str:
 def error_page(cls: type[PlaitaError]) -> str:
     """One error: when it is raised, what it carries, what to do."""
     parent = next(base for base in cls.__mro__[1:] if not base.__name__.startswith("_"))
-    facts = [("class", f"`plaita.base.errors.{cls.__name__}`"), ("a sort of", f"`{parent.__name__}`")]
+    facts = [("class", f"`{cls.__module__}.{cls.__name__}`"), ("a sort of", f"`{parent.__name__}`")]
     facts.append(("kind", "`load_error` or `expression_error`" if cls is errors.FlowLoadError else _kind(cls)))
     if issubclass(cls, errors.FlowExecutionException):
         facts.append(("code", f"`{cls.default_code}` unless the author names another one"))

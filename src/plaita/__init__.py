@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from plaita.core.flow import Flow, parse, parse_and_run
     from plaita.node.basic import Node
     from plaita.node.registry import NodeRegistry, get_default_registry
+    from plaita.runtime import Runtime
 
 install_reader(lambda value: import_module("plaita.core.loading").read_sub_flow(value))
 
@@ -50,7 +51,7 @@ _HOMES = {
     "WaitNotPossible": "plaita.base.errors",
 }
 
-__all__ = ["Flow", "Node", "NodeRegistry", "get_default_registry", "parse", "parse_and_run"]
+__all__ = ["Flow", "Node", "NodeRegistry", "Runtime", "get_default_registry", "parse", "parse_and_run"]
 
 
 def __getattr__(name: str) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 
@@ -82,6 +83,18 @@ def test_a_second_sigterm_does_not_wait_for_a_long_node(shell: Shell) -> None:
         until(lambda: not repeats(running))
     assert running.returncode == 130
     assert shell.plaita("ps --json").json["items"][0]["status"] == "running"
+
+
+def test_an_execution_goes_on_elsewhere_while_its_process_is_stopped(shell: Shell) -> None:
+    give(shell, "open('begun', 'w').close(); import time; time.sleep(0.5); return 1")
+    shell = Shell(shell.folder, {"PLAITA_LEASE_TTL_SECONDS": "3"})
+    with shell.begin("run flow.yaml") as running:
+        until(lambda: (shell.folder / "begun").exists())
+        running.send_signal(signal.SIGSTOP)
+        execution = shell.plaita("ps --json").json["items"][0]["execution_id"]
+        assert shell.plaita(f"run --continue {execution} --json").json["status"] == "completed"
+        running.send_signal(signal.SIGCONT)
+        assert running.wait() == 0
 
 
 def test_an_import_that_exits_is_an_error_of_the_import(shell: Shell) -> None:

@@ -10,6 +10,8 @@ from plaita.testing.conformance import (
     EventContract,
     FlowContract,
     HandClock,
+    InboxCells,
+    InboxContract,
     LeaseContract,
     LifeContract,
     ProcessContract,
@@ -69,6 +71,14 @@ class TestEvent(Memory, EventContract):
 
 
 class TestChildren(Memory, ChildContract):
+    pass
+
+
+class TestInboxCells(Memory, InboxCells):
+    pass
+
+
+class TestInbox(Memory, InboxContract):
     pass
 
 

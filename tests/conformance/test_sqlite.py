@@ -14,6 +14,8 @@ from plaita.testing.conformance import (
     EventContract,
     FlowContract,
     HandClock,
+    InboxCells,
+    InboxContract,
     LeaseContract,
     LifeContract,
     ProcessContract,
@@ -77,6 +79,14 @@ class TestEvent(Sqlite, EventContract):
 
 
 class TestChildren(Sqlite, ChildContract):
+    pass
+
+
+class TestInboxCells(Sqlite, InboxCells):
+    pass
+
+
+class TestInbox(Sqlite, InboxContract):
     pass
 
 

@@ -43,6 +43,7 @@ MANY_METHODS: dict[str, str] = {
 MANY_PARAMETERS: dict[str, str] = {
     "plaita/base/errors.py::FlowExecutionException.__init__": "the documented constructor",
     "plaita/backends/ports/queries.py::GatedQueries.runs": "a filter is a parameter; all are keywords with defaults",
+    "plaita/control/looking.py::list_executions": "a filter is a parameter; all are keywords with defaults",
     "plaita/engine/expression/registry.py::ExpressionRegistry.register": "the documented signature",
     "plaita/ports/queries.py::QueryStore.runs": "a filter is a parameter; all are keywords with defaults",
 }

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import pytest
 
 from plaita import Flow, Node, Runtime
-from plaita.base.errors import FlowLoadError, InputError
+from plaita.base.errors import FlowCancelledException, FlowLoadError, InputError, NotFound
 
 START = {"id": "s", "type": "start", "next": "n"}
 END = {"id": "e", "type": "end", "output": "$NODE.n"}
@@ -58,7 +58,27 @@ def test_a_flow_that_cannot_run_is_not_published(runtime: Runtime) -> None:
 
 def test_an_input_that_is_no_object_is_refused_by_name(runtime: Runtime) -> None:
     with pytest.raises(InputError, match="is an object, not list"):
-        runtime.start(Flow(nodes=[START, PURE, END]), [1])
+        runtime.start(Flow(nodes=[START, PURE, END]), [1])  # type: ignore[arg-type]
+
+
+async def test_everything_that_can_be_called_can_be_awaited() -> None:
+    task = {"id": "n", "type": "approval", "approval_title": "Pay?", "approvers": ["ann"], "next": "e"}
+    flow = Flow(flow_id="asks", nodes=[START, task, END])
+    async with await Runtime.aopen("memory:") as runtime:
+        run = await runtime.astart(flow, tags=("eu",))
+        assert (await run.await_())["status"] == "suspended"
+        [asked] = await runtime.ainbox()
+        assert await asked.aapprove(by="ann") == "approved"
+        assert (await run.aresult())["event_data"]["approved"] is True
+        other = await runtime.astart(flow)
+        assert await other.acancel() == "cancelled"
+        with pytest.raises(FlowCancelledException):
+            await other.aresult()
+        assert [e["execution_id"] for e in await runtime.aexecutions(tag="eu")] == [run.id]
+        assert (await other.ahistory())[-1]["event"] == "run_ended"
+        await other.adelete()
+        with pytest.raises(NotFound):
+            await other.ainspect()
 
 
 def test_a_cursor_that_no_page_gave_is_refused(runtime: Runtime) -> None:

@@ -12,6 +12,7 @@ from typing import Literal, Protocol
 
 from plaita.policy.lease import DAY_MS, DEFAULT_LEASE, LeasePlan
 from plaita.ports.flows import FlowVersion
+from plaita.ports.inbox import DeadLetter, Message
 from plaita.ports.processes import Process
 from plaita.ports.queries import Entry
 from plaita.ports.runs import Submission
@@ -24,6 +25,7 @@ class Limits:
     """Numbers of the protocol. ``cap`` is the running runs of one tenant, ``None`` for no bound.
 
     ``start_every``: of so many promotions one takes the oldest start, so that resumes cannot starve starts (0: never).
+    ``message_age_ms``: a producer's message older than that starts, answers and cancels nothing but a live run.
     ``lock_wait_ms``: how long a verb waits while another process writes.
     """
 
@@ -38,6 +40,8 @@ class Limits:
     wakeups_max: int = 2
     tombstone_ms: int = 30 * DAY_MS
     generation_ms: int = 90 * DAY_MS
+    message_age_ms: int = 7 * DAY_MS
+    message_bytes_max: int = 16_000_000
     lock_wait_ms: int = 5_000
 
 
@@ -293,6 +297,23 @@ class LedgerTable(Protocol):
     def forget_graves(self, older_than_ms: int) -> None: ...
 
 
+class MessageTable(Protocol):
+    """What producers sent and nobody has accepted yet, oldest first; and what could not be accepted."""
+
+    def holds(self, message_id: str) -> bool: ...
+    def add(self, message: Message) -> None: ...
+    def first(self, n: int) -> list[Message]: ...
+    def remove(self, message: Message) -> None: ...
+    def count(self) -> int: ...
+    def bury(self, letter: DeadLetter) -> None:
+        """Keep a dead letter; an older one of the same message id is replaced."""
+
+    def dead(self, limit: int, after: str) -> list[tuple[str, DeadLetter]]:
+        """Dead letters, oldest first, each with the cursor behind it."""
+
+    def forget_dead(self, older_than_ms: int) -> None: ...
+
+
 class TaskTable(Protocol):
     def load(self, task_id: str) -> Task | None: ...
     def add(self, task: Task) -> None: ...
@@ -332,6 +353,8 @@ class Rows(Protocol):
     def events(self) -> EventTable: ...
     @property
     def ledger(self) -> LedgerTable: ...
+    @property
+    def messages(self) -> MessageTable: ...
     @property
     def tasks(self) -> TaskTable: ...
     @property

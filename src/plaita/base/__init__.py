@@ -1,1 +1,1 @@
-"""Words everyone may use: errors, clock, ids, JSON, limits, issues, durations."""
+"""Words everyone may use: errors, clock, ids, JSON, limits, issues, durations, spelling."""

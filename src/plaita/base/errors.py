@@ -9,7 +9,8 @@
     ├── Unavailable                PLT-E06  unavailable: the store cannot be used
     ├── ResumeRefused              PLT-E07  resume_refused: the wait is gone or answered
     ├── NotSupported               PLT-E08  not_supported
-    ├── StaleClaim                 PLT-E09  stale: another process owns the execution
+    ├── EvaluationError            PLT-E11  node_error: an expression failed while it ran
+    ├── ExpressionSyntaxError      PLT-E12  expression_error: a text is no expression
     └── FlowExecutionException     PLT-E20  how a flow ended; ``code`` is the documented number
         ├── NodeNotFoundError      PLT-E21
         ├── FlowStartMissingError  PLT-E22
@@ -22,7 +23,8 @@
         └── ErrorResultException   PLT-E29
 
 Each class carries a stable ``reference`` (a page under ``docs/reference/errors``) and each error a public ``kind``
-(one of ``KINDS``). All survive pickling.
+(one of ``KINDS``). All survive pickling. The two of the expression language stand beside it, in
+``plaita.engine.expression.errors``.
 """
 
 from __future__ import annotations
@@ -36,8 +38,8 @@ if TYPE_CHECKING:
 
 KINDS: Final = (
     "load_error", "expression_error", "input_error", "node_error", "timeout", "no_branch_matched", "error_result",
-    "iteration_limit", "depth_limit", "policy_denied", "invalid_cron", "cancelled", "wait_not_possible",
-    "resume_refused", "stale", "not_found", "conflict", "unavailable", "not_supported",
+    "depth_limit", "cancelled", "wait_not_possible", "resume_refused", "not_found", "conflict", "unavailable",
+    "not_supported",
 )  # fmt: skip
 
 
@@ -134,13 +136,6 @@ class NotSupported(_Worded):
     kind = "not_supported"
 
 
-class StaleClaim(_Worded):
-    """Another process owns the execution now."""
-
-    reference = "PLT-E09"
-    kind = "stale"
-
-
 class FlowExecutionException(PlaitaError, RuntimeError):
     """How it ended. ``code`` is the documented number or the author's own; ``path`` names nodes, outermost first."""
 
@@ -175,14 +170,14 @@ class FlowExecutionException(PlaitaError, RuntimeError):
 
 
 class NodeNotFoundError(FlowExecutionException):
-    """A node id that the flow does not have."""
+    """A branching node led to an id that the flow does not have."""
 
     reference = "PLT-E21"
     default_type = "node_not_found"
 
 
 class FlowStartMissingError(FlowExecutionException):
-    """A flow without a start node."""
+    """A flow without a start node. Such a flow is refused at load; the name is kept for code that catches it."""
 
     reference = "PLT-E22"
     default_type = "node_not_found"
@@ -205,7 +200,7 @@ class NodeTimeoutError(FlowExecutionException):
 
 
 class FlowTimeoutError(FlowExecutionException):
-    """A flow exceeded a time budget."""
+    """A sub-flow exceeded its own timeout."""
 
     reference = "PLT-E25"
     default_code = -1
@@ -218,7 +213,7 @@ class ExecutionDeadlineError(FlowTimeoutError):
 
 
 class FlowErrorException(FlowExecutionException):
-    """The flow ended for a reason that is not a node's."""
+    """The flow came to a place after which nothing follows: no branch matched, or there is no next node."""
 
     reference = "PLT-E27"
 

@@ -93,11 +93,11 @@ def at_desk(
 ) -> T:
     """Open the store, work, close it. ``create`` false: a store that does not exist is ``Unavailable``."""
 
-    async def session() -> T:
+    async def opened() -> T:
         backend = app.open_store(settings, create=create)
         try:
             return await work(Desk(backend, settings, flag, as_json))
         finally:
             await backend.close()
 
-    return turn(session())
+    return turn(opened())

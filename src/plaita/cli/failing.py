@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import traceback
+from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Final
 
 import typer
@@ -17,6 +19,7 @@ from plaita.base.errors import (
     PlaitaError,
     Unavailable,
 )
+from plaita.base.issues import Issue
 from plaita.base.json import Json
 from plaita.cli.screen import note
 
@@ -111,14 +114,9 @@ def error_shape(error: PlaitaError) -> dict[str, Json]:
     return shape
 
 
-def issues_shape(issues: object) -> list[Json]:
+def issues_shape(issues: Sequence[Issue]) -> list[Json]:
     """Issues as JSON."""
-    from dataclasses import asdict
-
-    from plaita.base.issues import Issue
-
-    assert isinstance(issues, tuple)
-    return [asdict(issue) for issue in issues if isinstance(issue, Issue)]
+    return [asdict(issue) for issue in issues]
 
 
 def _text(error: PlaitaError) -> str:

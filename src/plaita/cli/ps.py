@@ -20,6 +20,7 @@ def ps(
     status: Annotated[str, typer.Option("--status", help=f"Only this: {', '.join((*STATUSES, *SPOKEN))}.")] = "",
     flow: Annotated[str, typer.Option("--flow", metavar="FLOW_ID", help="Only executions of this flow.")] = "",
     key: Annotated[str, typer.Option("--key", help="Only this business key.")] = "",
+    tag: Annotated[str, typer.Option("--tag", help="Only executions with this tag.")] = "",
     limit: Annotated[int, typer.Option("--limit", min=1, max=1000, help="At most so many.")] = 50,
     after: Annotated[
         str, typer.Option("--after", metavar="CURSOR", help="The next page: `next` of the last one.")
@@ -41,7 +42,7 @@ def ps(
 
     async def work(desk: Desk) -> tuple[Shape, set[str]]:
         page = await looking.list_executions(
-            desk.store, status=status, flow_id=flow, business_key=key, limit=limit, cursor=after
+            desk.store, status=status, flow_id=flow, business_key=key, tag=tag, limit=limit, cursor=after
         )
         return page, await unmoved(desk.store, page["items"])
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from plaita.control.flow_files import FlowFile
     from plaita.ports.values import RunId
     from plaita.runtime.driving import Drive
+    from plaita.settings import Settings
 
 
 def run(
@@ -52,7 +53,7 @@ def run(
         file, value = read_run(str(flow), inputs or [], input_file, settings.imports)
         work = Running(file, value, "", watch)
     if once:
-        _run_once(work)
+        _run_once(work, settings)
         return
     raise typer.Exit(at_desk(work.perform, settings, store, as_json=as_json, create=continue_id is None))
 
@@ -77,11 +78,14 @@ def read_run(
         raise refused from None
 
 
-def _run_once(work: Running) -> None:
+def _run_once(work: Running, settings: Settings) -> None:
     from plaita.cli.screen import show_json
+    from plaita.core.executor import Options, run_flow
 
     assert work.file is not None
-    show_json(work.file.flow.run(work.value))
+    engine = settings.engine
+    options = Options(timezone=engine.timezone, active_ms_max=engine.execution_deadline_ms)
+    show_json(run_flow(work.file.flow, work.value, options))
 
 
 class Running:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from plaita.base.json import decode
 from plaita.control.shapes import Shape, iso
 from plaita.ports.backend import Backend
 
@@ -16,15 +15,6 @@ async def list_flows(store: Backend) -> Shape:
         for f in await store.flows()
     ]
     return {"items": items, "next": None}
-
-
-async def definition(store: Backend, closure: str) -> Shape | None:
-    """The document of a stored definition."""
-    document = await store.closure(closure)
-    if document is None:
-        return None
-    flow: Shape = decode(document)["flow"]
-    return flow
 
 
 async def prune(store: Backend, days: int) -> int:

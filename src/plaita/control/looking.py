@@ -35,11 +35,18 @@ def _cursor(text: str) -> str:
 
 
 async def list_executions(
-    store: Backend, *, status: str = "", flow_id: str = "", business_key: str = "", limit: int = 50, cursor: str = ""
+    store: Backend,
+    *,
+    status: str = "",
+    flow_id: str = "",
+    business_key: str = "",
+    tag: str = "",
+    limit: int = 50,
+    cursor: str = "",
 ) -> Shape:
     """Executions, newest first: ``{"items": […], "next": cursor or null}``."""
     views, following = await store.runs(
-        status=status, flow_id=flow_id, business_key=business_key, limit=limit, cursor=_cursor(cursor)
+        status=status, flow_id=flow_id, business_key=business_key, tag=tag, limit=limit, cursor=_cursor(cursor)
     )
     items = [execution_shape(v, await store.waits(v.run_id) if v.status == "suspended" else []) for v in views]
     return {"items": items, "next": following or None}

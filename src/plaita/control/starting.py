@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from plaita.base.clock import new_id
 from plaita.base.errors import Conflict, FlowLoadError, InputError, NotFound
+from plaita.base.ids import check_id, start_digest
 from plaita.base.json import Json, admit, encode
 from plaita.base.spelling import suggest
 from plaita.core.closure import close_over, open_closure
@@ -18,8 +18,6 @@ from plaita.ports.backend import Backend
 from plaita.ports.flows import FlowVersion
 from plaita.ports.runs import Submission, SubmitConflict, Submitted, Tombstoned
 from plaita.ports.values import RunId
-
-ID_CHARS_MAX = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,23 +109,14 @@ def check_input(flow: Flow, value: Json) -> Json:
     return value if declared is None else conform(declared, value, "$")
 
 
-def _check_id(execution_id: str) -> None:
-    """An id is said, pasted and part of other ids. Raises ``InputError``."""
-    if len(execution_id) > ID_CHARS_MAX:
-        raise InputError("execution_id", f"has {len(execution_id)} characters; at most {ID_CHARS_MAX} are allowed")
-    if execution_id.startswith("-") or execution_id != execution_id.strip() or not execution_id.isprintable():
-        raise InputError("execution_id", f"{execution_id!r}: no leading -, no outer blanks, no control characters")
-
-
 async def _submit(
     store: Backend, flow_id: str, version: str, closure: str, value: Json, options: StartOptions
 ) -> Submitted:
-    _check_id(options.execution_id)
+    check_id(options.execution_id, "execution_id")
     data = encode(value)
-    digest = hashlib.sha256(closure.encode() + data).hexdigest()
     start = Submission(
         RunId(options.execution_id or new_id()),
-        digest,
+        start_digest(closure, data),
         data,
         flow_id,
         closure,

@@ -8,7 +8,6 @@ import json
 import os
 import re
 import threading
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -254,6 +253,3 @@ def _code(code: object) -> int | str:
     """A code as state can hold it."""
     is_number = isinstance(code, int) and not isinstance(code, bool) and abs(code) < 10**18
     return int(code) if is_number else _stored(code)  # type: ignore[call-overload]
-
-
-Performer = Callable[[Call], Returned | Raised]

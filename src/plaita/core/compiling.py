@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from plaita.base.duration import parse_duration_ms
 from plaita.base.errors import InputError
 from plaita.base.issues import Issue
 from plaita.base.spelling import fold, suggest
+from plaita.core.flow import FLOW_KEYS, Flow
 from plaita.core.validate import RULES, FlowView
 from plaita.engine.expression import Names, get_default_expression_registry
 from plaita.engine.frames import escape
@@ -17,9 +18,6 @@ from plaita.engine.linking import Linking, NodeLink, mark_cycles
 from plaita.engine.program import CNode, Graph, Program
 from plaita.engine.steps import cyclic
 from plaita.engine.types import Property, parse_property
-
-if TYPE_CHECKING:
-    from plaita.core.flow import Flow
 
 
 def compile_root(flow: Flow) -> tuple[Program, list[Issue]]:
@@ -149,8 +147,6 @@ def _cycles(graph: Graph, targets: dict[str, Sequence[str]]) -> None:
 def _rules(
     flow: Flow, linking: Linking, path: str, targets: Mapping[str, Sequence[str]], links: list[NodeLink]
 ) -> None:
-    from plaita.core.flow import FLOW_KEYS
-
     if any(i.path in ("$", "$.nodes") for i in flow._drafted):
         return  # without a list of nodes every rule would complain about the same
     reads: dict[str, list[tuple[str, str]]] = {}

@@ -94,5 +94,5 @@ def _class_of(failure: Failure) -> type[FlowExecutionException]:
             return ExecutionDeadlineError
         return NodeTimeoutError if failure.error_type == "node_error" else FlowTimeoutError
     if failure.kind == "no_branch_matched":
-        return NodeNotFoundError if failure.error_type == "node_not_found" else FlowExecutionException
+        return NodeNotFoundError if failure.error_type == "node_not_found" else FlowErrorException
     return NodeExecutionError

@@ -6,9 +6,6 @@ from dataclasses import dataclass, replace
 
 from plaita.base.json import Json
 
-DEADLINE = "deadline"
-"""``origin`` of a failure that ends the run whatever handlers say."""
-
 NODE_CODE = -520
 TIMEOUT_CODE = -1
 CANCEL_CODE = -4

@@ -11,7 +11,6 @@ import math
 from types import NoneType
 from typing import Final
 
-from plaita.base.errors import PlaitaError
 from plaita.base.json import Json
 from plaita.base.limits import DEPTH_MAX, RESULT_SIZE_MAX, STORED_NODES_MAX, STORED_TEXT_MAX
 
@@ -28,10 +27,11 @@ _KINDS = {
 _encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
 
 
-class OperationError(PlaitaError, ValueError):
-    """An operation refused its operands. ``reason`` names what it needs and what it got."""
+class OperationError(ValueError):
+    """An operation refused its operands. ``reason`` names what it needs and what it got.
 
-    reference = "PLT-E10"
+    It never leaves the engine: whoever knows the expression makes an ``EvaluationError`` of it.
+    """
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)

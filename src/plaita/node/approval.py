@@ -10,6 +10,7 @@ from plaita.base.json import Json
 from plaita.engine import steps
 from plaita.engine.effects import WaitSpec
 from plaita.engine.frames import Frame
+from plaita.engine.values import render
 from plaita.node.basic import Node
 from plaita.node.event_node import deadline, refuse, seconds_of
 
@@ -101,7 +102,7 @@ class ApprovalWait:
             "node_subtype": "approval",
             "service_config": self._service_config(frame, task, now),
         }
-        due = deadline(node.id, frame, self.timeout, 1000)
+        due = deadline(node.id, frame, self.timeout)
         return WaitSpec("hand", pending, node.event_type, deadline_ms=due, task=task)
 
     def _service_config(self, frame: Frame, task: dict[str, Json], now: int) -> dict[str, Json]:
@@ -145,8 +146,6 @@ class ApprovalWait:
 
 
 def _text(value: Json) -> str:
-    from plaita.engine.values import render
-
     return value if isinstance(value, str) else render(value)
 
 

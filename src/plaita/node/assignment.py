@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from plaita.base.errors import InputError
 from plaita.engine import steps
 from plaita.engine.failure import NODE_CODE, Failure, FailureRaised
 from plaita.engine.types import Property, parse_property
@@ -59,8 +60,6 @@ class Assignment(Node):
 
 def property_of(link: NodeLink, raw: Any, field: str) -> Property | None:
     """Parse a declared type; nonsense is an issue."""
-    from plaita.base.errors import InputError
-
     if raw is None:
         return None
     try:

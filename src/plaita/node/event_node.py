@@ -65,7 +65,7 @@ class EventNode(Node):
 
 
 def seconds_of(link: NodeLink, raw: Any, field: str) -> Eval | None:
-    """A number of seconds above 0, or an expression for one; ``None`` for no limit."""
+    """A number of seconds from 0 on, or an expression for one; ``None`` for no limit."""
     if raw is None:
         return None
     if not (isinstance(raw, str) and raw.startswith("$")):
@@ -134,7 +134,7 @@ class EventWait:
             key,
             by_filter=bool(wanted),
             reuse=self.reuse,
-            deadline_ms=deadline(self.node_id, frame, self.timeout, 1000),
+            deadline_ms=deadline(self.node_id, frame, self.timeout),
         )
 
     def matches(self, pending: dict[str, Json], data: Json) -> bool:
@@ -153,12 +153,12 @@ def _key(node_id: str, value: Json) -> str:
     return value if isinstance(value, str) else render(value)
 
 
-def deadline(node_id: str, frame: Frame, amount: Eval | None, unit_ms: int) -> int | None:
-    """An absolute time from an evaluated amount."""
-    if amount is None:
+def deadline(node_id: str, frame: Frame, seconds: Eval | None) -> int | None:
+    """An absolute time from an evaluated number of seconds from now; ``None`` for no limit."""
+    if seconds is None:
         return None
     try:
-        return frame.run.now_ms + int(number(amount(frame)) * unit_ms)
+        return frame.run.now_ms + int(number(seconds(frame)) * 1000)
     except ValueError as e:
         raise refuse(node_id, "wait", str(e)) from None
 

@@ -6,13 +6,14 @@ from typing import Protocol
 
 from plaita.ports.events import EventStore
 from plaita.ports.flows import FlowStore
+from plaita.ports.inbox import InboxStore
 from plaita.ports.processes import ProcessRegistry
 from plaita.ports.queries import QueryStore
 from plaita.ports.runs import RunStore
 from plaita.ports.tasks import TaskStore
 
 
-class Backend(RunStore, EventStore, TaskStore, FlowStore, QueryStore, ProcessRegistry, Protocol):
+class Backend(RunStore, EventStore, InboxStore, TaskStore, FlowStore, QueryStore, ProcessRegistry, Protocol):
     """One store. ``name`` is what messages call it, for example ``sqlite:///.plaita/plaita.db``."""
 
     @property

@@ -12,7 +12,7 @@ from plaita.ports.values import By, Close, Mail, Parent, RunId, Status, Token, W
 
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """A start. Two submissions of one id are the same when ``digest`` agrees (flow closure, input and parent).
+    """A start. Two submissions of one id are the same when ``digest`` agrees (flow closure and input).
 
     ``input`` is JSON bytes; ``closure`` the hash of a stored definition closure; ``entry`` the graph inside it that
     runs (empty: the flow itself); times are ms since 1970; a larger ``priority`` goes first. ``imports`` are module

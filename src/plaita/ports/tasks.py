@@ -34,7 +34,7 @@ class Vote:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A task as stored. ``version`` grows with every vote; ``task_id`` is ``<run>/<wait>`` in a short spelling."""
+    """A task as stored. ``version`` grows with every vote; ``task_id`` is random and short enough to be typed."""
 
     task_id: str
     run_id: RunId

@@ -24,6 +24,8 @@ from plaita.telemetry.sink import LogTelemetry, Telemetry
 
 POLL_MS = 100
 PAGE = 200
+LATE_MS = 2_000
+"""How long something may be due before it counts as left alone, although a live process would take it."""
 
 T = TypeVar("T")
 Until = Literal["wait", "end"]
@@ -106,10 +108,16 @@ async def is_taken(store: Backend, view: RunView) -> bool:
     return any(takes(process, view) for process in await store.living())
 
 
+async def is_taken_in_time(store: Backend, view: RunView) -> bool:
+    """Is there one that keeps to its time? A process that is stopped lives, but takes nothing and renews no lease."""
+    late = view.due_ms is not None and await store.now_ms() > view.due_ms + LATE_MS
+    return not late and await is_taken(store, view)
+
+
 async def drive_unless_taken(store: Backend, execution_id: RunId, how: Drive) -> RunView:
     """Drive to the next wait, unless a live process does it."""
     view = await run_of(store, execution_id)
-    if is_over(view) or await is_taken(store, view):
+    if is_over(view) or await is_taken_in_time(store, view):
         return view
     return await drive(store, execution_id, how)
 
@@ -136,7 +144,7 @@ async def follow(
         passed = int(clock.elapsed_ms() - begun)
         if timeout_ms is not None and passed >= timeout_ms:
             return view
-        if not await is_taken(store, view):
+        if not await is_taken_in_time(store, view):
             left = None if timeout_ms is None else timeout_ms - passed
             return await drive(store, execution_id, how, stop, left)
         if patience_ms is not None and passed >= patience_ms:

@@ -12,7 +12,7 @@ from typing import Any, Self, TypeVar
 
 from plaita import app
 from plaita.base.clock import SystemClock
-from plaita.base.errors import InputError, WaitNotPossible
+from plaita.base.errors import FlowCancelledException, InputError, WaitNotPossible
 from plaita.base.json import Json
 from plaita.control import acting, looking, starting
 from plaita.control.flow_files import FlowFile, is_flow_file, of_object, read_flow_file
@@ -21,6 +21,7 @@ from plaita.core.errors import exception_of
 from plaita.core.flow import Flow
 from plaita.engine.failure import failure_from_json
 from plaita.ports.backend import Backend
+from plaita.ports.tasks import Decided
 from plaita.ports.values import RunId
 from plaita.runtime.driving import Drive, drive_unless_taken, follow, move_woken
 from plaita.settings import Settings
@@ -35,8 +36,8 @@ class Runtime:
             run = rt.start("order.yaml", {"amount": 120})
             run.wait()
 
-    Synchronous methods may be called from any thread; each has an ``a…`` twin that is awaited in the runtime's loop
-    when opened with ``async with await Runtime.aopen()``.
+    Synchronous methods may be called from any thread. Each has a twin that is awaited in the running loop, when opened
+    with ``async with await Runtime.aopen()``: ``astart`` for ``start``, and so on; ``await_`` for ``wait``.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -149,8 +150,12 @@ class Runtime:
         return Execution(self, RunId(execution_id))
 
     def executions(self, **filters: Any) -> list[Shape]:
-        """Executions, newest first; filters: ``status flow_id business_key limit``."""
-        items: list[Shape] = self._sync(looking.list_executions(self.store, **filters))["items"]
+        """Executions, newest first; filters: ``status flow_id business_key tag limit cursor``."""
+        return self._sync(self.aexecutions(**filters))
+
+    async def aexecutions(self, **filters: Any) -> list[Shape]:
+        """``executions`` in the running loop."""
+        items: list[Shape] = (await looking.list_executions(self.store, **filters))["items"]
         return items
 
     def inbox(self, by: str = "") -> list[HumanTask]:
@@ -198,25 +203,35 @@ class Execution:
 
     def inspect(self) -> Shape:
         """Its shape now."""
-        return self._runtime._sync(looking.inspect(self._runtime.store, self.id))
+        return self._runtime._sync(self.ainspect())
+
+    async def ainspect(self) -> Shape:
+        """``inspect`` in the running loop."""
+        return await looking.inspect(self._runtime.store, self.id)
 
     def history(self) -> list[Shape]:
         """What happened, oldest first."""
-        items: list[Shape] = self._runtime._sync(looking.history(self._runtime.store, self.id))["items"]
+        return self._runtime._sync(self.ahistory())
+
+    async def ahistory(self) -> list[Shape]:
+        """``history`` in the running loop."""
+        items: list[Shape] = (await looking.history(self._runtime.store, self.id))["items"]
         return items
 
     def result(self) -> Json:
         """The output; raises the documented exception of a failed or cancelled execution, ``WaitNotPossible`` while it
         goes on."""
-        shape = self.inspect()
+        return self._runtime._sync(self.aresult())
+
+    async def aresult(self) -> Json:
+        """``result`` in the running loop."""
+        shape = await self.ainspect()
         match shape["status"]:
             case "completed":
                 return shape["output"]
             case "error":
                 raise exception_of(failure_from_json(shape["error"]))
             case "cancelled":
-                from plaita.base.errors import FlowCancelledException
-
                 raise FlowCancelledException(message=f"execution {self.id} was cancelled", kind="cancelled")
             case status:
                 raise WaitNotPossible(f"execution {self.id} is {status}: there is no result yet", "wait() drives it")
@@ -234,7 +249,11 @@ class Execution:
 
     def cancel(self) -> str:
         """End it; ``cancelled``, ``requested`` or ``already STATUS``."""
-        return self._runtime._sync(acting.cancel(self._runtime.store, self.id, whoami()))
+        return self._runtime._sync(self.acancel())
+
+    async def acancel(self) -> str:
+        """``cancel`` in the running loop."""
+        return await acting.cancel(self._runtime.store, self.id, whoami())
 
     def retry(self) -> Shape:
         """Open a failed execution again at the failed node and drive it."""
@@ -248,7 +267,11 @@ class Execution:
 
     def delete(self) -> None:
         """Remove it once it has ended."""
-        self._runtime._sync(acting.delete(self._runtime.store, self.id))
+        self._runtime._sync(self.adelete())
+
+    async def adelete(self) -> None:
+        """``delete`` in the running loop."""
+        await acting.delete(self._runtime.store, self.id)
 
 
 class HumanTask:
@@ -261,16 +284,21 @@ class HumanTask:
 
     def approve(self, by: str = "", comment: str = "", form: Json = None) -> str:
         """Vote yes; ``recorded`` while votes are missing, else the outcome. Drives the execution on."""
-        return self._runtime._sync(self.avote(True, by, comment, form))
+        return self._runtime._sync(self.aapprove(by, comment, form))
+
+    async def aapprove(self, by: str = "", comment: str = "", form: Json = None) -> str:
+        """``approve`` in the running loop."""
+        return await self._vote(True, by, comment, form)
 
     def reject(self, by: str = "", comment: str = "", form: Json = None) -> str:
         """Vote no."""
-        return self._runtime._sync(self.avote(False, by, comment, form))
+        return self._runtime._sync(self.areject(by, comment, form))
 
-    async def avote(self, approved: bool, by: str = "", comment: str = "", form: Json = None) -> str:
-        """Vote in the running loop."""
-        from plaita.ports.tasks import Decided
+    async def areject(self, by: str = "", comment: str = "", form: Json = None) -> str:
+        """``reject`` in the running loop."""
+        return await self._vote(False, by, comment, form)
 
+    async def _vote(self, approved: bool, by: str, comment: str, form: Json) -> str:
         store = self._runtime.store
         verdict = acting.Verdict(by or whoami(), approved, comment, form)
         task, answer = await acting.decide(store, self.id, verdict, SystemClock())

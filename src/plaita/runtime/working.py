@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass
 
-from plaita.app import open_store, store_opener, worker_options
+from plaita.app import open_store, store_opener, strange_variables, worker_options
 from plaita.base.errors import NotSupported
-from plaita.server.worker.worker import Worker
+from plaita.server.worker.worker import Surroundings, Worker
 from plaita.settings import Settings
+from plaita.telemetry.events import SETTING_UNKNOWN
+from plaita.telemetry.sink import LogTelemetry
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,8 +26,12 @@ async def work(settings: Settings, shift: Shift, stop: asyncio.Event) -> None:
     if settings.store.url == "memory:":
         raise NotSupported("a worker cannot share the store memory: with another process", "--store sqlite:///PATH")
     options = worker_options(settings, queues=shift.queues, concurrency=shift.concurrency)
+    telemetry = LogTelemetry()
+    for variable, hint in strange_variables().items():
+        telemetry.emit(SETTING_UNKNOWN, variable=variable, hint=hint)
     store = open_store(settings)
     try:
-        await Worker(store, options, renewal_opener=store_opener(settings)).run(stop)
+        around = Surroundings(telemetry=telemetry)
+        await Worker(store, options, around, renewal_opener=store_opener(settings)).run(stop)
     finally:
         await store.close()

@@ -1,1 +1,1 @@
-"""Processes that move executions: the worker and the services around it."""
+"""Processes that move executions: the worker."""

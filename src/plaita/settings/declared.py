@@ -19,7 +19,7 @@ class StoreSettings:
             "text",
             "The store. A relative SQLite path inside `.plaita/` is looked for upwards from the working directory.",
             pattern=r"memory:|(?:sqlite:///|redis://|rediss://).+",
-            expected="sqlite:///PATH, redis://HOST or memory:",
+            expected="sqlite:///PATH or memory:",
         ),
     )
     sqlite_synchronous: Literal["FULL", "NORMAL"] = declare(
@@ -143,7 +143,7 @@ class EngineSettings:
         Setting(
             "PLAITA_TIMEZONE",
             "text",
-            "Time zone of `$F.now`, `$F.today` and schedules without one of their own.",
+            "Time zone of `$F.now` and `$F.today`; `Flow.run` in Python uses UTC.",
             pattern=r"[A-Za-z][A-Za-z0-9_+-]*(?:/[A-Za-z0-9_+-]+)*",
             expected="a name of the IANA time zone database, such as Europe/Berlin",
         ),
@@ -175,7 +175,7 @@ class Settings:
         Setting(
             "PLAITA_LOG_LEVEL",
             "choice",
-            "The least level of an event that is written to the log.",
+            "The least level of an event that a worker writes to its log.",
             choices=("DEBUG", "INFO", "WARNING", "ERROR"),
         ),
     )

@@ -12,7 +12,7 @@ Kind = Literal["whole number", "number", "text", "choice", "list"]
 
 METADATA_KEY = "setting"
 _WHOLE = re.compile(r"[+-]?\d{1,18}", re.ASCII)
-_PATTERN_TEXT_MAX = 60
+_SHOWN_MAX = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ class Setting:
 
     def _refusal(self, raw: object) -> ValueError:
         shown = repr(raw)
-        shown = shown if len(shown) <= _PATTERN_TEXT_MAX else shown[:_PATTERN_TEXT_MAX] + "…"
+        shown = shown if len(shown) <= _SHOWN_MAX else shown[:_SHOWN_MAX] + "…"
         return ValueError(f"{shown} is not {self.bounds}")
 
 

@@ -21,17 +21,13 @@ class Metric:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One kind of fact. ``timeline``: it is also written into the history of the execution it is about.
-
-    ``loss``: the event reports that something was dropped, clamped or answered by a fallback.
-    """
+    """One kind of fact. ``loss``: it reports that something was dropped, clamped or answered by a fallback."""
 
     name: str
     level: Level
     sentence: str
     fields: tuple[str, ...]
     metric: Metric | None
-    timeline: bool
     loss: bool
 
 
@@ -45,7 +41,6 @@ def declare(
     sentence: str,
     *fields: str,
     metric: str | Metric = "",
-    timeline: bool = False,
     loss: bool = False,
 ) -> Event:
     """Enter an event into the table.
@@ -58,7 +53,6 @@ def declare(
         raise ValueError(f"event {name!r} reports a loss, so it needs a counter")
     counted = Metric(metric) if isinstance(metric, str) and metric else metric or None
     assert not isinstance(counted, str)
-    EVENTS[name] = Event(
-        name, level, sentence, tuple(name for group in fields for name in group.split()), counted, timeline, loss
-    )
+    names = tuple(each for group in fields for each in group.split())
+    EVENTS[name] = Event(name, level, sentence, names, counted, loss)
     return EVENTS[name]

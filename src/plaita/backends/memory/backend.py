@@ -1,4 +1,4 @@
-"""The memory backend: the same verbs on tables of this process; the reference in tests."""
+"""The memory backend: the same verbs on tables of this process."""
 
 from __future__ import annotations
 
@@ -8,12 +8,14 @@ from typing import TypeVar
 
 from plaita.backends.gate import Gate
 from plaita.backends.memory.ledger import MemoryEvents, MemoryLedger
+from plaita.backends.memory.messages import MemoryMessages
 from plaita.backends.memory.record import MemoryRecord
 from plaita.backends.memory.runs import MemoryRuns
 from plaita.backends.memory.shelf import MemoryShelf, MemoryTasks
 from plaita.backends.memory.tables import Journal, Tables
 from plaita.backends.memory.waits import MemoryWaits
 from plaita.backends.ports.desk import GatedDesk
+from plaita.backends.ports.inbox import GatedInbox
 from plaita.backends.ports.queries import GatedQueries
 from plaita.backends.ports.runs import GatedRuns
 from plaita.backends.rows import Limits, Rows
@@ -37,6 +39,7 @@ class MemoryRows:
         self.waits = MemoryWaits(tables, self.journal, self.runs)
         self.events = MemoryEvents(tables, self.journal, self.runs)
         self.ledger = MemoryLedger(tables, self.journal, self.runs)
+        self.messages = MemoryMessages(tables, self.journal, self.runs)
         self.tasks = MemoryTasks(tables, self.journal)
         self.shelf = MemoryShelf(tables, self.journal)
 
@@ -68,7 +71,7 @@ class MemoryGate:
         return "memory"
 
 
-class MemoryBackend(GatedRuns, GatedDesk, GatedQueries):
+class MemoryBackend(GatedRuns, GatedInbox, GatedDesk, GatedQueries):
     """A store that lives as long as the process. ``limits`` overrides what ``lease_ms`` and ``cap`` say."""
 
     def __init__(
@@ -85,7 +88,7 @@ class MemoryBackend(GatedRuns, GatedDesk, GatedQueries):
 
     @property
     def name(self) -> str:
-        return "memory://"
+        return "memory:"
 
     async def hint(self, timeout_ms: int) -> None:
         due = self._memory.read(lambda rows: rows.runs.next_due())

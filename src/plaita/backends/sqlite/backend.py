@@ -7,6 +7,7 @@ from pathlib import Path
 
 from plaita.backends.gate import Gate
 from plaita.backends.ports.desk import GatedDesk
+from plaita.backends.ports.inbox import GatedInbox
 from plaita.backends.ports.queries import GatedQueries
 from plaita.backends.ports.runs import GatedRuns
 from plaita.backends.rows import Limits
@@ -24,7 +25,7 @@ OVERDUE_MS = 50
 """How long a hint sleeps at most while something is due that this process did not take."""
 
 
-class SqliteBackend(GatedRuns, GatedDesk, GatedQueries):
+class SqliteBackend(GatedRuns, GatedInbox, GatedDesk, GatedQueries):
     """A store in a file. ``limits`` overrides what ``lease_ms`` and ``cap`` say.
 
     ``synchronous`` ``FULL`` survives a power cut; ``NORMAL`` survives the death of processes. Belongs to the thread and

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 from plaita.backends.rows import Limits, Rows
 from plaita.backends.sqlite.connection import Synchronous, is_busy, open_file, unavailable
 from plaita.backends.sqlite.ledger import SqliteEvents, SqliteLedger
+from plaita.backends.sqlite.messages import SqliteMessages
 from plaita.backends.sqlite.record import SqliteRecord
 from plaita.backends.sqlite.runs import Headers, SqliteRuns
 from plaita.backends.sqlite.shelf import SqliteShelf, SqliteTasks
@@ -39,6 +40,7 @@ class SqliteRows:
         self.waits = SqliteWaits(db, self.runs)
         self.events = SqliteEvents(db, self.runs)
         self.ledger = SqliteLedger(db, self.runs)
+        self.messages = SqliteMessages(db, self.runs)
         self.tasks = SqliteTasks(db)
         self.shelf = SqliteShelf(db)
 

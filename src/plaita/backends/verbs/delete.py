@@ -19,11 +19,12 @@ def delete(rows: Rows, run_id: RunId) -> Deleted | NotTerminal | NoRun:
 
 
 def prune(rows: Rows, older_than_ms: int, limit: int) -> int:
-    """One portion of runs that ended before that time, and what only they and old events still needed."""
+    """One portion of runs that ended before that time, and events, dead letters and graves that are as old."""
     old = rows.runs.ended_before(older_than_ms, limit)
     for run in old:
         _bury(rows, run)
     rows.events.forget(older_than_ms)
+    rows.messages.forget_dead(older_than_ms)
     rows.ledger.forget_graves(rows.now - rows.limits.generation_ms)
     return len(old)
 

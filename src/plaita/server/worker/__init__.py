@@ -1,4 +1,4 @@
-"""A worker: intake claims, an attempt moves one run from claim to park or end, leases are renewed beside it."""
+"""A worker: intake takes messages and claims, an attempt moves a run until it parks or ends, leases are renewed."""
 
 from plaita.server.worker.worker import Worker, WorkerOptions
 

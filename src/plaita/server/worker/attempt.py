@@ -15,6 +15,7 @@ from plaita.engine.effects import Call, Cancel, Effects, Event, Offer, Wake
 from plaita.engine.failure import FLOW_CODE, Failure
 from plaita.engine.machine import Conditions, Run, advance, next_due, open_calls, start
 from plaita.engine.program import Program
+from plaita.policy.retry import ATTEMPTS_MAX
 from plaita.ports.backend import Backend
 from plaita.ports.runs import (
     Block,
@@ -57,6 +58,7 @@ class Deps:
     holder: str
     timezone: str | None = None
     active_ms_max: int = 1_800_000
+    attempts_max: int = ATTEMPTS_MAX
     observer: Observer | None = None
     draining: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -74,7 +76,7 @@ class Attempt:
         self._ack = 0
         self._stir = asyncio.Event()
         self._alarm = Alarm(self._stir.set)
-        self._timeline = Timeline(claim.header.run_id, deps.observer)
+        self._timeline = Timeline(claim.header.run_id, deps.telemetry, deps.observer)
         self._calls = OpenCalls(deps.pool, claim.header.incarnation, self._timeline, self._stir.set)
 
     @property
@@ -113,6 +115,7 @@ class Attempt:
             self.deps.timezone,
             redrive=True,
             active_ms_max=self.deps.active_ms_max,
+            attempts_max=self.deps.attempts_max,
             trace=self._timeline.trace,
             entry=self.header.entry,
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Sequence
 
-from plaita.base.errors import FlowLoadError, NotFound, PlaitaError
+from plaita.base.errors import FlowLoadError, NotFound
 from plaita.core.closure import open_closure
 from plaita.core.imports import import_nodes
 from plaita.engine.program import Program
@@ -49,12 +49,3 @@ class Definitions:
         if entry and entry not in program.graphs:
             raise NotFound(f"definition {closure[:12]} has no graph {entry!r}")
         return program
-
-    def forget(self, closure: str) -> None:
-        """Try a closure again, for example after an import."""
-        self.lacks.pop(closure, None)
-
-
-def why_unloadable(error: PlaitaError) -> str:
-    """One line for an operator."""
-    return str(error).splitlines()[0]

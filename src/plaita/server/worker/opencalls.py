@@ -82,7 +82,7 @@ class OpenCalls:
         if is_async(call):
             event = await aperform(call, view)
         else:
-            event = await self._pool.run(lambda: perform(call, view))
+            event = await self._pool.run(lambda: perform(call, view), lambda: self._timeline.left_behind(call))
         self._tasks.pop(call.id, None)
         self._timeline.came_back(event)
         self._returned.append(event)

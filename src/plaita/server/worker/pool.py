@@ -26,12 +26,14 @@ class ThreadSpawner:
 
 
 class Job:
-    """One blocking call. ``abandoned`` is set when nobody waits any more."""
+    """One blocking call. ``abandoned`` is set when nobody waits any more; ``left_behind`` is told if it had begun."""
 
-    __slots__ = ("abandoned", "future", "started", "work")
+    __slots__ = ("abandoned", "future", "left_behind", "started", "work")
 
-    def __init__(self, work: Callable[[], Any], future: asyncio.Future[Any]) -> None:
-        self.work, self.future = work, future
+    def __init__(
+        self, work: Callable[[], Any], left_behind: Callable[[], None], future: asyncio.Future[Any]
+    ) -> None:  # fmt: skip
+        self.work, self.left_behind, self.future = work, left_behind, future
         self.abandoned = self.started = False
 
 
@@ -43,12 +45,11 @@ class Pool:
         self._jobs: SimpleQueue[Job | None] = SimpleQueue()
         self._threads = self._busy = 0
         self._lock = threading.Lock()
-        self.abandoned = 0
 
-    async def run(self, work: Callable[[], T]) -> T:
+    async def run(self, work: Callable[[], T], left_behind: Callable[[], None]) -> T:
         """Run in a thread. When the awaiting task is cancelled the thread is left behind and its slot replaced."""
         loop = asyncio.get_running_loop()
-        job = Job(work, loop.create_future())
+        job = Job(work, left_behind, loop.create_future())
         with self._lock:
             self._busy += 1
             if self._threads < self._size and self._busy > self._threads:
@@ -74,8 +75,9 @@ class Pool:
         with self._lock:
             job.abandoned = True
             if job.started:
-                self.abandoned += 1
                 self._spawn(loop)
+        if job.started:
+            job.left_behind()
 
     def _work(self, loop: asyncio.AbstractEventLoop) -> None:
         while (job := self._jobs.get()) is not None:

@@ -12,6 +12,8 @@ from plaita.engine.effects import Call, Effects, Event, Raised, Returned
 from plaita.engine.frames import Frame
 from plaita.engine.machine import Run
 from plaita.engine.program import CNode
+from plaita.telemetry import events as told
+from plaita.telemetry.sink import Telemetry
 
 TRAIL_MAX = 100
 """Pure nodes named in one entry; further ones are only counted."""
@@ -24,8 +26,8 @@ Observer = Callable[[str, dict[str, Any]], None]
 class Timeline:
     """Entries since the last settle. ``trace`` is handed to the machine."""
 
-    def __init__(self, run_id: str, observer: Observer | None) -> None:
-        self._run_id, self._observer = run_id, observer
+    def __init__(self, run_id: str, telemetry: Telemetry, observer: Observer | None) -> None:
+        self._run_id, self._telemetry, self._observer = run_id, telemetry, observer
         self._entries: list[dict[str, Json]] = []
         self._trail: list[str] = []
         self._passed = 0
@@ -54,11 +56,8 @@ class Timeline:
         """A call ended."""
         match event:
             case Returned(call_id, value):
-                self.add(
-                    "node_end",
-                    node=self.names.pop(call_id, call_id),
-                    output=preview(redact(value, self._secrets or ())),
-                )
+                node = self.names.pop(call_id, call_id)
+                self.add("node_end", node=node, output=self._preview(node, redact(value, self._secrets or ())))
             case Raised(call_id, failure):
                 node = self.names.pop(call_id, call_id)
                 self.add("node_error", node=node, kind=failure.kind, code=failure.code, message=failure.message[:1000])
@@ -69,6 +68,7 @@ class Timeline:
             self.add("retry", node=node, at_ms=at_ms, message=failure.message[:1000])
         for node in effects.limits:
             self.add("limit", node=node)
+            self._telemetry.emit(told.ROUNDS_LIMITED, run_id=self._run_id, path=node)
         for call in effects.calls.values():
             self.names[call.id] = call.frame.where(call.node.id)
             self._starts(run, call)
@@ -86,8 +86,21 @@ class Timeline:
         if given is not None:
             if self._secrets is None:
                 self._secrets = secrets_of(run)
-            fields["input"] = preview(redact(given, self._secrets))
+            fields["input"] = self._preview(self.names[call.id], redact(given, self._secrets))
         self.add("node_start", node=self.names[call.id], **fields)
+
+    def _preview(self, node: str, value: Json) -> Json:
+        """A value as people see it in the history: itself while it is small."""
+        data = encode(value)
+        if len(data) <= PREVIEW_BYTES_MAX:
+            return value
+        self._telemetry.emit(told.HISTORY_CLIPPED, run_id=self._run_id, path=node, size=len(data))
+        return data[:PREVIEW_BYTES_MAX].decode(errors="ignore") + "…"
+
+    def left_behind(self, call: Call) -> None:
+        """The thread of a call does not end and is replaced."""
+        node, where = call.node.id, call.frame.where(call.node.id)
+        self._telemetry.emit(told.THREAD_ABANDONED, run_id=self._run_id, node_id=node, path=where)
 
     def take(self) -> tuple[bytes, ...]:
         """The entries for the next settle."""
@@ -105,9 +118,3 @@ def secrets_of(run: Run) -> frozenset[str]:
     """Values of the variables that any part of the flow may read."""
     names = {name for graph in run.program.graphs.values() for name in graph.env_names}
     return frozenset(run.env[name] for name in names if name in run.env)
-
-
-def preview(value: Json) -> Json:
-    """A value as people see it in the history: itself while it is small."""
-    data = encode(value)
-    return value if len(data) <= PREVIEW_BYTES_MAX else data[:PREVIEW_BYTES_MAX].decode(errors="ignore") + "…"

@@ -12,11 +12,12 @@ from plaita.base.errors import Unavailable
 from plaita.core.imports import import_nodes
 from plaita.ports.backend import Backend
 from plaita.ports.processes import Process
-from plaita.ports.runs import Claim, Header
+from plaita.ports.runs import Claim, HandBack, Header, Step
 from plaita.ports.values import RunId
 from plaita.server.worker.attempt import Attempt, Deps
 from plaita.server.worker.definitions import Definitions
 from plaita.server.worker.lease import Renewal, renew_once
+from plaita.server.worker.messages import ACCEPT_MAX, accept_messages
 from plaita.server.worker.pool import Pool, Spawner, ThreadSpawner
 from plaita.server.worker.timeline import Observer
 from plaita.telemetry import events as told
@@ -90,6 +91,7 @@ class Worker:
             self.holder,
             self.options.timezone,
             self.options.active_ms_max,
+            self.options.attempts_max,
             around.observer,
         )
         self._attempts: dict[asyncio.Task[None], Attempt] = {}
@@ -148,13 +150,16 @@ class Worker:
         self._given_back.clear()
 
     async def _intake(self, stop: asyncio.Event) -> None:
-        """Claim while slots are free; otherwise wait for a hint, a free slot, or the end."""
+        """Accept messages, claim while slots are free; otherwise wait for a hint, a free slot, or the end."""
         while not stop.is_set():
+            accepted = 0
+            if self.options.only is None:
+                accepted = await accept_messages(self._store, self._telemetry)
             free = self.options.concurrency - len(self._attempts)
             claims: list[Claim] = []
             if free > 0:
                 claims = await self._claim(min(free, CLAIM_MAX))
-            if not claims:
+            if not claims and accepted < ACCEPT_MAX:
                 await self._idle(stop, full=free <= 0)
 
     async def _claim(self, n: int) -> list[Claim]:
@@ -193,8 +198,6 @@ class Worker:
         task.add_done_callback(self._ended)
 
     async def _give_back(self, claim: Claim) -> None:
-        from plaita.ports.runs import HandBack, Step
-
         step = Step(claim.header.run_id, claim.token, claim.header.seq + 1, "hand_back", {}, HandBack())
         await self._store.settle(step)
 
@@ -234,7 +237,8 @@ class Worker:
         """Release what dead processes on this machine held."""
         while not stop.is_set():
             try:
-                await self._store.bury_dead()
+                if count := await self._store.bury_dead():
+                    self._telemetry.emit(told.HOLDERS_RELEASED, count=count)
             except Unavailable as e:
                 self._telemetry.emit(told.STORE_UNAVAILABLE, store=self._store.name, verb="bury", error=str(e))
             await _pause(stop, REAP_MS)

@@ -7,12 +7,13 @@ from plaita.testing.conformance.cells import RunCells, WaitCells
 from plaita.testing.conformance.children import ChildContract
 from plaita.testing.conformance.desk import FlowContract, TaskContract
 from plaita.testing.conformance.events import EventContract
+from plaita.testing.conformance.inbox import InboxCells, InboxContract
 from plaita.testing.conformance.queries import ProcessContract, QueryContract
 from plaita.testing.conformance.quota import QuotaContract
 from plaita.testing.conformance.runs import ClaimContract, LeaseContract, LifeContract, SettleContract
 from plaita.testing.conformance.stage import HandClock
 
 __all__ = [
-    "ChildContract", "ClaimContract", "EventContract", "FlowContract", "HandClock", "LeaseContract", "LifeContract",
+    "ChildContract", "ClaimContract", "EventContract", "FlowContract", "HandClock", "InboxCells", "InboxContract", "LeaseContract", "LifeContract",
     "ProcessContract", "QueryContract", "QuotaContract", "RunCells", "SettleContract", "TaskContract", "WaitCells",
 ]  # fmt: skip

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from plaita.base.ids import start_digest
 from plaita.ports.backend import Backend
 from plaita.ports.runs import Arm, Claim, Keep, Next, SettleAnswer, Settled, Step, Submission
 from plaita.ports.values import RunId, WaitId
@@ -16,6 +17,8 @@ from plaita.ports.values import RunId, WaitId
 START_MS = 1_700_000_000_000
 RUN = RunId("r")
 WAIT = WaitId("w")
+INPUT = b'{"x":1}'
+DIGEST = start_digest("closure", INPUT)
 
 
 class HandClock:
@@ -34,9 +37,9 @@ class HandClock:
         self._now_ms += ms
 
 
-def start(run_id: str = RUN, *, digest: str = "one", **more: Any) -> Submission:
+def start(run_id: str = RUN, *, digest: str = DIGEST, **more: Any) -> Submission:
     """A submission in which only the digest says what would run."""
-    return Submission(RunId(run_id), digest, b'{"x":1}', "flow", "closure", **more)
+    return Submission(RunId(run_id), digest, INPUT, "flow", "closure", **more)
 
 
 def hand(wait_id: str = WAIT) -> Arm:

@@ -1,0 +1,109 @@
+"""offer and accept: a producer's message becomes a start, an answer, an event or a cancel, or a dead letter."""
+
+from __future__ import annotations
+
+from plaita.backends.rows import Rows, RunRow
+from plaita.backends.verbs.cancel import cancel
+from plaita.backends.verbs.messages import Announce, Answer, Start, Stop, read, refused
+from plaita.backends.verbs.publish import publish
+from plaita.backends.verbs.submit import submit
+from plaita.backends.verbs.wake import wake
+from plaita.base.errors import InputError
+from plaita.base.ids import check_id, start_digest
+from plaita.ports.inbox import (
+    Accepted,
+    CancelAccepted,
+    DeadLetter,
+    DeadLettered,
+    EventAccepted,
+    Message,
+    Offered,
+    Outcome,
+    Resumed,
+    Started,
+)  # fmt: skip
+from plaita.ports.runs import Submission, SubmitConflict, Submitted, Tombstoned
+from plaita.ports.values import TERMINAL
+
+ACTOR = "message"
+"""Who answered or cancelled, in the history."""
+
+
+def offer(rows: Rows, message_id: str, body: bytes) -> Offered:
+    """Store a message; while one of that id waits, another changes nothing."""
+    if not message_id:
+        raise InputError("message_id", "is missing")
+    check_id(message_id, "message_id")
+    if len(body) > rows.limits.message_bytes_max:
+        raise InputError("body", f"has {len(body)} bytes; at most {rows.limits.message_bytes_max} are allowed")
+    if rows.messages.holds(message_id):
+        return Offered(duplicate=True)
+    rows.messages.add(Message(message_id, body, rows.now))
+    return Offered(duplicate=False)
+
+
+def accept(rows: Rows, n: int) -> list[Accepted]:
+    """Each message leaves the inbox in the step of its effect; a dead letter touches no run."""
+    return [Accepted(message.message_id, _accept(rows, message)) for message in rows.messages.first(n)]
+
+
+def _accept(rows: Rows, message: Message) -> Outcome:
+    outcome = _carry_out(rows, message)
+    rows.messages.remove(message)
+    if isinstance(outcome, DeadLettered):
+        rows.messages.bury(DeadLetter(message, outcome.reason, outcome.detail, rows.now))
+    return outcome
+
+
+def _carry_out(rows: Rows, message: Message) -> Outcome:
+    wanted = read(message)
+    if isinstance(wanted, DeadLettered):
+        return wanted
+    order = wanted.order
+    if isinstance(order, Announce):
+        return EventAccepted(publish(rows, order.event_id, order.event_type, order.key, order.data))
+    run = rows.runs.load(order.run_id)
+    is_live = run is not None and run.status not in TERMINAL
+    age_ms = rows.now - wanted.since_ms
+    if not is_live and age_ms > rows.limits.message_age_ms:
+        return refused("too_old", f"sent {age_ms} ms ago; at most {rows.limits.message_age_ms} are allowed")
+    if isinstance(order, Start):
+        return _start(rows, order, run)
+    if run is None or run.tenant != order.tenant:
+        return refused("no_run", f"there is no execution {order.run_id!r} of tenant {order.tenant!r}")
+    match order:
+        case Answer(run_id, _, wait_id, data):
+            return Resumed(wake(rows, run_id, wait_id, data, ACTOR))
+        case Stop(run_id):
+            return CancelAccepted(cancel(rows, run_id, ACTOR))
+
+
+def _start(rows: Rows, order: Start, run: RunRow | None) -> Started | DeadLettered:
+    if run is not None and run.tenant != order.tenant:
+        return refused("conflict", f"execution {order.run_id!r} belongs to another tenant")
+    definition = _definition(rows, order, run)
+    if definition is None:
+        which = f" version {order.version!r}" if order.version else ""
+        return refused("unknown_flow", f"flow {order.flow_id!r}{which} is not published")
+    closure, version = definition
+    start = Submission(
+        order.run_id, start_digest(closure, order.data), order.data, order.flow_id, closure, version,
+        tenant=order.tenant, queue=order.queue,
+    )  # fmt: skip
+    match submit(rows, start, ""):
+        case Submitted(run_id, _, deduplicated):
+            return Started(run_id, deduplicated)
+        case SubmitConflict():
+            return refused("conflict", f"execution {order.run_id!r} exists with another flow or input")
+        case Tombstoned():
+            return refused("tombstoned", f"execution {order.run_id!r} existed and was deleted; its id stays taken")
+
+
+def _definition(rows: Rows, order: Start, run: RunRow | None) -> tuple[str, str] | None:
+    """Closure and version. A run keeps what it began with: a second delivery is no conflict after a new version."""
+    if run is not None:
+        begun = rows.record.start(run).start
+        if begun.flow_id == order.flow_id and order.version in ("", begun.flow_version):
+            return begun.closure, begun.flow_version
+    found = rows.shelf.flow(order.flow_id, order.version)
+    return None if found is None else (found.closure, found.version)

@@ -1,0 +1,177 @@
+"""What a producer's message asks for: its text, checked, as a value."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TypeAlias
+
+from plaita.base.errors import InputError
+from plaita.base.ids import check_id, derived_id
+from plaita.base.json import Json, encode, parse
+from plaita.ports.inbox import DeadLettered, Message, Reason
+from plaita.ports.values import RunId, WaitId
+
+DETAIL_CHARS_MAX = 500
+TENANT = QUEUE = "default"
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    run_id: RunId
+    tenant: str
+    flow_id: str
+    version: str
+    data: bytes
+    queue: str
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    run_id: RunId
+    tenant: str
+    wait_id: WaitId
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    run_id: RunId
+    tenant: str
+
+
+@dataclass(frozen=True, slots=True)
+class Announce:
+    event_id: str
+    event_type: str
+    key: str | None
+    data: bytes
+
+
+Order: TypeAlias = Start | Answer | Stop | Announce
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """``since_ms``: when it was first sent, as far as one can believe it."""
+
+    order: Order
+    since_ms: int
+
+
+def read(message: Message) -> Wanted | DeadLettered:
+    """Check everything that can be known without the store."""
+    try:
+        body = parse(message.body)
+        if not isinstance(body, dict):
+            raise InputError("$", "a message is an object")
+        fields = Fields(body)
+        order = _order(message, fields)
+        return order if isinstance(order, DeadLettered) else Wanted(order, min(message.at_ms, fields.time(message)))
+    except InputError as e:
+        return refused("invalid_payload", str(e))
+
+
+class Fields:
+    """The fields of a body; ``null`` counts as absent. All raise ``InputError`` with the path."""
+
+    def __init__(self, body: dict[str, Json]) -> None:
+        self._body = body
+
+    def text(self, name: str, default: str | None = None) -> str:
+        """A text; an empty one counts as absent. Without a default it is needed."""
+        value = self._body.get(name)
+        if value is None or value == "":
+            if default is None:
+                raise InputError(f"$.{name}", "is missing")
+            return default
+        if not isinstance(value, str):
+            raise InputError(f"$.{name}", "must be text")
+        return value
+
+    def id(self, name: str, default: str | None = None) -> str:
+        """A text that can be an id."""
+        found = self.text(name, default)
+        check_id(found, f"$.{name}")
+        return found
+
+    def data(self, name: str) -> bytes:
+        """Any value, as JSON bytes."""
+        return encode(self._body.get(name))
+
+    def object(self, name: str) -> bytes:
+        """An object, as JSON bytes; the empty one when absent."""
+        value = self._body.get(name)
+        if not isinstance(value, dict | None):
+            raise InputError(f"$.{name}", "must be an object")
+        return encode(value or {})
+
+    def time(self, message: Message) -> int:
+        """``timestamp`` in ms since 1970; the time of the offer without one."""
+        text = self.text("timestamp", "")
+        if not text:
+            return message.at_ms
+        try:
+            found = datetime.fromisoformat(text)
+        except ValueError:
+            raise InputError("$.timestamp", "must be an ISO 8601 time") from None
+        return int((found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp() * 1000)
+
+
+def refused(reason: Reason, detail: str) -> DeadLettered:
+    """A dead letter's words, bounded: a detail may quote the message."""
+    cut = detail if len(detail) <= DETAIL_CHARS_MAX else f"{detail[:DETAIL_CHARS_MAX]}…"
+    return DeadLettered(reason, cut)
+
+
+def _order(message: Message, fields: Fields) -> Order | DeadLettered:
+    kind = fields.text("type")
+    match kind:
+        case "start":
+            return _start(message, fields)
+        case "resume":
+            return _resume(message, fields)
+        case "event":
+            return _event(message, fields)
+        case "cancel":
+            return _stop(fields)
+    return refused("unknown_type", f"$.type: {kind!r} is none of start, resume, event, cancel")
+
+
+def _start(message: Message, fields: Fields) -> Start:
+    tenant, key = fields.id("tenant_id", TENANT), fields.text("dedup_key", "")
+    # An id that follows from the message lets a second delivery find the run of the first.
+    named = derived_id("key", tenant, key) if key else derived_id("message", message.message_id)
+    return Start(
+        RunId(fields.id("execution_id", named)),
+        tenant,
+        fields.text("flow_id"),
+        fields.text("version", ""),
+        fields.object("params"),
+        fields.id("queue", QUEUE),
+    )
+
+
+def _resume(message: Message, fields: Fields) -> Order | DeadLettered:
+    kind = fields.text("resume_type", "event")
+    if kind == "cancel":
+        return _stop(fields)
+    if kind != "event":
+        # When a run goes on, is retried or timed out is in the due index; no message decides it.
+        return refused("unknown_resume_type", f"$.resume_type: {kind!r} is none of event, cancel")
+    wait_id = fields.text("wait_id", "")
+    if wait_id:
+        tenant = fields.id("tenant_id", TENANT)
+        return Answer(RunId(fields.id("execution_id")), tenant, WaitId(wait_id), fields.data("data"))
+    if not fields.text("event_type", ""):
+        raise InputError("$", "a resume needs a wait_id or an event_type")
+    return _event(message, fields)
+
+
+def _event(message: Message, fields: Fields) -> Announce:
+    event_id = fields.id("event_id", message.message_id)
+    return Announce(event_id, fields.text("event_type"), fields.text("key", "") or None, fields.data("data"))
+
+
+def _stop(fields: Fields) -> Stop:
+    return Stop(RunId(fields.id("execution_id")), fields.id("tenant_id", TENANT))
