@@ -11,7 +11,9 @@ from plaita.backends.rows import Limits, Rows
 from plaita.backends.sqlite import SqliteBackend
 from plaita.backends.sqlite.connection import unavailable
 from plaita.backends.sqlite.schema import APPLICATION_ID, VERSION
+from plaita.backends.verbs.accept import accept
 from plaita.base.errors import Unavailable
+from plaita.ports.inbox import Started
 from plaita.ports.runs import Arm, Keep, Settled, Stale, Step, Submitted
 from plaita.ports.values import RunId
 from plaita.testing.conformance import HandClock
@@ -214,6 +216,43 @@ async def test_an_idle_claim_writes_nothing(path: Path) -> None:
     assert await stage.take() == []
     assert other.execute("PRAGMA data_version").fetchone() == before
     other.close()
+    await store.close()
+
+
+async def test_accepting_an_empty_inbox_writes_nothing(path: Path) -> None:
+    store = SqliteBackend(path)
+    other = sqlite3.connect(path)
+    before = other.execute("PRAGMA data_version").fetchone()
+    assert await store.accept(9) == []
+    assert other.execute("PRAGMA data_version").fetchone() == before
+    other.close()
+    await store.close()
+
+
+async def test_a_message_survives_the_process_that_took_it(path: Path) -> None:
+    first = SqliteBackend(path)
+    await first.offer("m", b'{"type": "cancel", "execution_id": "r"}')
+    await first.close()
+    second = SqliteBackend(path)
+    assert await second.backlog() == 1
+    [accepted] = await second.accept(9)
+    assert accepted.outcome.reason == "no_run"  # type: ignore[union-attr]
+    await second.close()
+
+
+async def test_a_message_whose_effect_fails_stays_in_the_inbox(path: Path) -> None:
+    store = SqliteBackend(path)
+    await store.publish_flow("f", "1", "c")
+    await store.offer("m", b'{"type": "start", "flow_id": "f", "execution_id": "r"}')
+
+    def broken(rows: Rows) -> None:
+        accept(rows, 9)
+        raise sqlite3.IntegrityError("broken on purpose")
+
+    with pytest.raises(Unavailable):
+        await store._sqlite.write(broken)
+    assert (await store.backlog(), await store.run(RunId("r"))) == (1, None)
+    assert [type(a.outcome) for a in await store.accept(9)] == [Started]
     await store.close()
 
 

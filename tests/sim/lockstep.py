@@ -12,17 +12,23 @@ from plaita.backends.memory import MemoryBackend
 from plaita.backends.rows import Limits, Rows, RunRow, WaitRow
 from plaita.backends.sqlite import SqliteBackend
 from plaita.backends.verbs.match import digest_of
+from plaita.base.ids import start_digest
+from plaita.base.json import encode
 from plaita.policy.lease import LeasePlan
 from plaita.ports import runs as ports
 from plaita.ports.events import Published
+from plaita.ports.inbox import CancelAccepted, DeadLettered, Outcome, Resumed, Started
 from plaita.ports.values import By, RunId, Token, WaitId
 from plaita.testing.conformance import HandClock
 from tests.sim.protocol import model as m
 
 TICK_MS = 1_000
-START_MS = 1_000_000_000
+START_MS = 1_000_000_000_000
+LONG_AGO = "2000-01-01T00:00:00"
 Backend = MemoryBackend | SqliteBackend
 Picture = dict[str, Any]
+DEAD = {"unknown_kind": "unknown_type"}
+"""The model's words for the reason of a dead letter, where they differ."""
 T = TypeVar("T")
 
 
@@ -80,7 +86,9 @@ class Lockstep:
             SqliteBackend(folder / "lockstep.db", self.clock, limits=limits, synchronous="NORMAL"),
         )
         self.tokens: list[Claimed] = []
-        self.nonces = 0
+        self.nonces = self.messages = 0
+        for flow in "EH":
+            self.each(lambda s, _, flow=flow: s.publish_flow(flow, "1", flow))
         self.claim("nobody", fresh=True)
 
     def close(self) -> None:
@@ -178,6 +186,23 @@ class Lockstep:
             assert isinstance(got, Published)
             assert got.number == answer[1]
 
+    def message(self, kind: str, run_id: str, arg: Any, *, old: bool) -> None:
+        """A producer's message: ``arg`` is the flow of a start, the wait of a resume."""
+        self.messages += 1
+        name = f"m{self.messages}"
+        self.model, answer = m.accept(self.model._replace(inbox=((name, kind, run_id, arg, old),)))
+        body = {"type": kind, "execution_id": run_id, "queue": run_id, "timestamp": LONG_AGO if old else None}
+        if kind == "start":
+            body["flow_id"] = arg
+        elif kind == "resume":
+            body |= {"wait_id": spell(arg), "data": "msg"}
+        self.each(lambda s, _: s.offer(name, encode(body)))
+        for [accepted] in self.each(lambda s, _: s.accept(1)):
+            assert outcome_words(accepted.outcome) == model_outcome_words(answer), (accepted, answer)
+        wanted = [(number, DEAD.get(reason, reason)) for number, reason in self.model.dead]
+        for letters, _ in self.each(lambda s, _: s.dead_letters(limit=10_000)):
+            assert [(letter.message.message_id, letter.reason) for letter in letters] == wanted
+
     def cancel(self, run_id: str) -> None:
         known = m.get(self.model, run_id) is not None
         self.model, answer = m.cancel(self.model, run_id)
@@ -267,7 +292,31 @@ def difference(held: Picture, wanted: Picture) -> Picture:
 
 
 def submission(run_id: str, flow: str) -> ports.Submission:
-    return ports.Submission(RunId(run_id), flow, b"{}", flow, flow, queue=run_id)
+    return ports.Submission(RunId(run_id), start_digest(flow, b"{}"), b"{}", flow, flow, queue=run_id)
+
+
+def outcome_words(outcome: Outcome) -> tuple[Any, ...]:
+    match outcome:
+        case Started(_, deduplicated):
+            return "Submitted", deduplicated
+        case Resumed(ports.AlreadyResolved(by)):
+            return "AlreadyResolved", by_words(by)
+        case Resumed(answer) | CancelAccepted(answer):
+            return (type(answer).__name__,)
+        case DeadLettered(reason):
+            return "Dead", reason
+    return (type(outcome).__name__,)
+
+
+def model_outcome_words(answer: tuple[Any, ...]) -> tuple[Any, ...]:
+    match answer:
+        case ("Conflict" | "Tombstoned" as word,):
+            return "Dead", word.lower()
+        case ("Dead", reason):
+            return "Dead", DEAD.get(reason, reason)
+        case ("AlreadyResolved", by):
+            return "AlreadyResolved", model_by_words(by)
+    return answer if answer[0] == "Submitted" else (answer[0],)
 
 
 def wait_words(wait: WaitRow) -> tuple[Any, ...]:
@@ -282,7 +331,7 @@ def by_words(by: By) -> tuple[Any, ...]:
 
 def model_by_words(by: Any) -> tuple[Any, ...]:
     if isinstance(by, tuple):
-        return ("event", by[1]) if by[0] == "ev" else ("child",)
+        return {"ev": ("event", by[1]), "msg": ("hand", digest_of(answer_bytes("msg")))}.get(by[0], ("child",))
     return (by,) if by in ("timeout", "cut", "cancel") else ("hand", digest_of(answer_bytes(by)))
 
 

@@ -191,6 +191,23 @@ class AgreementMachine(RuleBasedStateMachine):
     def operate(self, verb: str, run_id: str) -> None:
         getattr(self.stores, verb)(run_id)
 
+    @rule(
+        kind=st.sampled_from(["start", "cancel"]),
+        run_id=of_machine(lambda self: self.names()),
+        flow=st.sampled_from("EEH"),
+        old=st.booleans(),
+    )
+    def send_a_start_or_cancel(self, kind: str, run_id: str, flow: str, old: bool) -> None:
+        self.stores.message(kind, run_id, flow, old=old)
+
+    @rule(wait=of_machine(lambda self: [*self.waits(), ("unknown", NO_WAIT)]), old=st.booleans())
+    def send_an_answer(self, wait: tuple[str, Any], old: bool) -> None:
+        self.stores.message("resume", *wait, old=old)
+
+    @rule()
+    def send_what_makes_no_sense(self) -> None:
+        self.stores.message("junk", "a", None, old=False)
+
     @precondition(lambda self: self.waits())
     @rule(wait=of_machine(lambda self: self.waits()))
     def come_too_late_or_too_early(self, wait: tuple[str, Any]) -> None:

@@ -30,11 +30,14 @@ class Walk:
         self.trace: list[str] = []
 
     def step(self) -> None:
-        names = ["submit", "claim", "settle", "wake", "publish", "cancel", "delete", "release", "renew", "pump", "tick"]
-        name = self.dice.choices(names, [5, 10, 20, 5, 5, 1, 2, 1, 3, 5, 5])[0]
+        weights = {
+            "submit": 5, "claim": 10, "settle": 20, "wake": 5, "publish": 5, "cancel": 1, "delete": 2, "release": 1,
+            "renew": 3, "pump": 5, "tick": 5, "message": 4,
+        }  # fmt: skip
+        name = self.dice.choices(list(weights), list(weights.values()))[0]
         act: Act | None = getattr(self, name)()
         if act is not None:
-            self.trace.append(f"{name} {act.args}")
+            self.trace.append(f"{name} {act.args} {act.keywords}")
             act()
             self.stores.compare()
 
@@ -65,6 +68,14 @@ class Walk:
             run = m.get(self.stores.model, run_id)
             wid = self.dice.choice([(9, 9), *(wid for wid, _ in (run.waits if run else ()))])
         return partial(self.stores.wake, run_id, wid, self.dice.choice("xy"))
+
+    def message(self) -> Act:
+        kind = self.dice.choices(["start", "resume", "cancel", "junk"], [6, 10, 1, 2])[0]
+        old = kind != "junk" and self.dice.random() < 0.3
+        if kind == "resume":
+            run_id, wid, _ = self.wake().args
+            return partial(self.stores.message, kind, run_id, wid, old=old)
+        return partial(self.stores.message, kind, self.a_run(), self.dice.choice("EEEH"), old=old)
 
     def publish(self) -> Act:
         return partial(self.stores.publish, f"e{self.dice.randrange(12)}")

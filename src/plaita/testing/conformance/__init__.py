@@ -14,6 +14,7 @@ from plaita.testing.conformance.runs import ClaimContract, LeaseContract, LifeCo
 from plaita.testing.conformance.stage import HandClock
 
 __all__ = [
-    "ChildContract", "ClaimContract", "EventContract", "FlowContract", "HandClock", "InboxCells", "InboxContract", "LeaseContract", "LifeContract",
-    "ProcessContract", "QueryContract", "QuotaContract", "RunCells", "SettleContract", "TaskContract", "WaitCells",
+    "ChildContract", "ClaimContract", "EventContract", "FlowContract", "HandClock", "InboxCells", "InboxContract",
+    "LeaseContract", "LifeContract", "ProcessContract", "QueryContract", "QuotaContract", "RunCells", "SettleContract",
+    "TaskContract", "WaitCells",
 ]  # fmt: skip
