@@ -38,9 +38,10 @@ if TYPE_CHECKING:
 
 KINDS: Final = (
     "load_error", "expression_error", "input_error", "node_error", "timeout", "no_branch_matched", "error_result",
-    "depth_limit", "cancelled", "wait_not_possible", "resume_refused", "not_found", "conflict", "unavailable",
-    "not_supported",
+    "iteration_limit", "depth_limit", "policy_denied", "invalid_cron", "cancelled", "wait_not_possible",
+    "resume_refused", "stale", "not_found", "conflict", "unavailable", "not_supported",
 )  # fmt: skip
+"""The public vocabulary, the same in every release; not every word has an error in this one."""
 
 
 class PlaitaError(Exception):
