@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
@@ -14,6 +14,9 @@ from plaita.settings import SETTINGS, Declared
 from plaita.telemetry import EVENTS, Event
 from tools.cli_page import cli_page
 from tools.error_advice import ADVICE
+from tools.expression_page import expression_page
+from tools.node_page import node_page
+from tools.page_parts import page, table
 
 ROOT: Final = Path(__file__).parents[1]
 REFERENCE: Final = ROOT / "docs" / "reference"
@@ -26,6 +29,8 @@ def pages() -> dict[Path, str]:
         REFERENCE / "settings.md": settings_page(),
         REFERENCE / "events.md": events_page(),
         REFERENCE / "cli.md": cli_page(NOTICE),
+        REFERENCE / "nodes.md": node_page(NOTICE),
+        REFERENCE / "expressions.md": expression_page(NOTICE),
         REFERENCE / "errors" / "index.md": errors_page(),
         **{REFERENCE / "errors" / f"{cls.reference}.md": error_page(cls) for cls in error_classes()},
     }
@@ -41,8 +46,8 @@ def settings_page() -> str:
     parts = [NOTICE, "# Settings", intro]
     for group, title in titles.items():
         rows = [_setting_row(item) for item in SETTINGS if item.group == group]
-        parts += [f"## {title}", _table("variable", "key", "default", "allowed", "meaning", rows=rows)]
-    return _page(parts)
+        parts += [f"## {title}", table("variable", "key", "default", "allowed", "meaning", rows=rows)]
+    return page(parts)
 
 
 def _setting_row(item: Declared) -> tuple[str, ...]:
@@ -63,16 +68,16 @@ def events_page() -> str:
     lost = [_event_row(e) for e in EVENTS.values() if e.loss]
     other = [_event_row(e) for e in EVENTS.values() if not e.loss]
     header = ("event", "level", "metric", "fields", "meaning")
-    return _page(
+    return page(
         [
             NOTICE,
             "# Events",
             intro,
             "## What is lost, clamped or replaced",
             losses,
-            _table(*header, rows=lost),
+            table(*header, rows=lost),
             "## What happens",
-            _table(*header, rows=other),
+            table(*header, rows=other),
         ]
     )
 
@@ -104,13 +109,13 @@ def errors_page() -> str:
     ]
     kinds = ", ".join(f"`{kind}`" for kind in errors.KINDS)
     tree = inspect.cleandoc(errors.__doc__ or "").split("\n\n")[1]
-    return _page(
+    return page(
         [
             NOTICE,
             "# Errors",
             "Every intentional error is a `PlaitaError` with a stable reference and a public `kind`.",
             f"```text\n{inspect.cleandoc(tree)}\n```",
-            _table("reference", "class", "when", rows=rows),
+            table("reference", "class", "when", rows=rows),
             f"The kinds: {kinds}.",
         ]
     )
@@ -125,8 +130,8 @@ def error_page(cls: type[PlaitaError]) -> str:
         facts.append(("code", f"`{cls.default_code}` unless the author names another one"))
     doc = inspect.cleandoc(cls.__doc__ or "")
     title = f"# {cls.reference} {cls.__name__}"
-    table = _table("", "", rows=facts)
-    return _page([NOTICE, title, doc.replace("``", "`"), table, "## What to do", ADVICE[cls.reference]])
+    known = table("", "", rows=facts)
+    return page([NOTICE, title, doc.replace("``", "`"), known, "## What to do", ADVICE[cls.reference]])
 
 
 def _kind(cls: type[PlaitaError]) -> str:
@@ -136,15 +141,6 @@ def _kind(cls: type[PlaitaError]) -> str:
 def _first_sentence(cls: type[PlaitaError]) -> str:
     first = inspect.cleandoc(cls.__doc__ or "").split("\n")[0].replace("``", "`")
     return first.split("; ")[0].split(". ")[0].rstrip(".") + "."
-
-
-def _table(*header: str, rows: Sequence[tuple[str, ...]]) -> str:
-    lines = [header, tuple("---" for _ in header), *rows]
-    return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)
-
-
-def _page(parts: list[str]) -> str:
-    return "\n\n".join(parts) + "\n"
 
 
 def main() -> None:

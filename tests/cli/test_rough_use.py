@@ -239,3 +239,99 @@ def test_the_history_is_in_the_order_things_happened(shell: Shell) -> None:
     history = shell.plaita(f"inspect {execution} --history --json").json["history"]
     told = [entry["event"] for entry in history if entry["event"] in ("nodes", "node_end")]
     assert told == ["nodes", "node_end", "nodes"]
+
+
+class Stopwatch:
+    """A clock that stands until it is set."""
+
+    def __init__(self) -> None:
+        self.ms = 0.0
+
+    def now_ms(self) -> int:
+        return int(self.ms)
+
+    def elapsed_ms(self) -> float:
+        return self.ms
+
+
+def turn_round(progress: Progress, rounds: range) -> None:
+    for i in rounds:
+        progress("x", {"event": "node", "node": f"l:{i}/n", "type": "assignment"})
+
+
+def test_rounds_that_come_faster_than_a_person_reads_are_counted(capsys: pytest.CaptureFixture[str]) -> None:
+    clock = Stopwatch()
+    progress = Progress("x", clock=clock)
+    turn_round(progress, range(100))
+    for i in range(50):
+        progress("x", {"event": "node", "node": f"n{i}", "type": "assignment"})
+    clock.ms += 1000
+    turn_round(progress, range(100, 200))
+    progress.close()
+    said = capsys.readouterr().err.splitlines()
+    assert len([line for line in said if "l:" in line]) == 1 + 20 + 20
+    assert len([line for line in said if "  n" in line]) == 50
+    assert said[-1] == "… 159 more nodes"
+
+
+def test_there_are_never_more_than_a_thousand_lines(capsys: pytest.CaptureFixture[str]) -> None:
+    clock = Stopwatch()
+    progress = Progress("x", clock=clock)
+    for i in range(2001):
+        clock.ms += 1000
+        turn_round(progress, range(i, i + 1))
+    progress.close()
+    said = capsys.readouterr().err.splitlines()
+    assert len(said) == 1001
+    assert said[-1] == "… 1001 more nodes"
+
+
+def test_validate_goes_on_after_a_file_that_cannot_be_read(shell: Shell) -> None:
+    give(shell)
+    shell.write("bad.yaml", "nodes: []")
+    told = shell.plaita("validate gone.yaml flow.yaml lost.yaml bad.yaml")
+    assert told.code == 4
+    assert "gone.yaml" in told.err
+    assert "lost.yaml" in told.err
+    assert "flow.yaml: ok" in told.out
+    assert "no_start" in told.out
+    assert [i["file"] for i in shell.plaita("validate gone.yaml flow.yaml --json").json["items"]] == ["flow.yaml"]
+
+
+ANSWER = """
+from plaita import Runtime
+with Runtime.open() as runtime:
+    ACT
+"""
+ANSWERS = {
+    "a vote": (APPROVAL, "assert runtime.inbox()[0].approve(by='ann') == 'approved'"),
+    "a rejection": (APPROVAL, "assert runtime.inbox()[0].reject(by='ann') == 'rejected'"),
+    "an answer": (APPROVAL, "assert runtime.execution(ID).resume({'approved': True})['waits'] == []"),
+    "an event": ("event, event_type: go", "assert runtime.publish_event('go')['woken'] == 1"),
+}
+
+
+@pytest.mark.parametrize(("wait", "act"), ANSWERS.values(), ids=list(ANSWERS))
+def test_an_answer_from_python_counts_when_the_nodes_of_the_flow_are_gone(shell: Shell, wait: str, act: str) -> None:
+    give(shell, wait=wait)
+    execution = shell.plaita("run flow.yaml --json").json["execution_id"]
+    (shell.folder / "nodes.py").unlink()
+    program = ANSWER.replace("ACT", act.replace("ID", repr(execution)))
+    subprocess.run(
+        [sys.executable, "-c", program], cwd=shell.folder, env=shell.environment, timeout=ENOUGH_S, check=True
+    )
+    give(shell, wait=wait)
+    assert shell.plaita(f"wait {execution} --json").json["status"] == "completed"
+
+
+def test_a_failed_execution_is_opened_again_when_the_nodes_of_the_flow_are_gone(shell: Shell) -> None:
+    give(shell, "raise ValueError('odd')")
+    execution = shell.plaita("run flow.yaml --json").json["execution_id"]
+    (shell.folder / "nodes.py").unlink()
+    act = f"assert runtime.execution({execution!r}).retry()['status'] not in ('error', 'completed')"
+    program = ANSWER.replace("ACT", act)
+    subprocess.run(
+        [sys.executable, "-c", program], cwd=shell.folder, env=shell.environment, timeout=ENOUGH_S, check=True
+    )
+    give(shell)
+    assert shell.plaita(f"wait {execution} --json").json["status"] == "completed"

@@ -87,8 +87,8 @@ class Lockstep:
         )
         self.tokens: list[Claimed] = []
         self.nonces = self.messages = 0
-        for flow in "EH":
-            self.each(lambda s, _, flow=flow: s.publish_flow(flow, "1", flow))
+        self.each(lambda s, _: s.publish_flow("E", "1", "E"))
+        self.each(lambda s, _: s.publish_flow("H", "1", "H"))
         self.claim("nobody", fresh=True)
 
     def close(self) -> None:

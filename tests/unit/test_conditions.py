@@ -82,6 +82,29 @@ def test_a_type_error_names_the_condition_the_operator_and_the_types(operator: s
     assert refused.value.text.startswith(f"{str(left).lower()} {operator}")
 
 
+INCOMPLETE: dict[str, tuple[Json, str]] = {
+    "only a field": ({"field": 1}, "no operator and no value"),
+    "no value": ({"field": 1, "operator": "eq"}, "has no value"),
+    "an operator that is null": ({"field": 1, "operator": None, "value": 1}, "has no operator"),
+    "nothing": ({}, "no field and no operator and no value"),
+    "a unary one without field": ({"operator": "truthy"}, "has no field"),
+    "a list": ([1], "is an object, not list"),
+    "text of a list": ("[1]", "is an object, not list"),
+    "no relation": ({"conditions": []}, "no relation"),
+    "another relation": ({"relation": "xor", "conditions": []}, "'xor'"),
+    "no members": ({"relation": "and"}, "no conditions"),
+    "members that are no list": ({"relation": "and", "conditions": {}}, "not a list"),
+}
+
+
+@pytest.mark.parametrize(("raw", "words"), INCOMPLETE.values(), ids=list(INCOMPLETE))
+def test_an_incomplete_condition_says_what_is_missing_and_shows_the_forms(raw: Json, words: str) -> None:
+    (finding,) = compiled(raw).findings
+    assert finding.code == "condition_incomplete"
+    assert words in finding.message
+    assert '{"relation": "and", "conditions": […]}' in finding.hint
+
+
 FAILING = single(1, "gt", "a")
 EMPTY: dict[str, Json] = {"relation": "and", "conditions": []}
 YES, NO = single(1, "eq", 1), single(1, "eq", 2)

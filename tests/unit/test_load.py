@@ -123,6 +123,21 @@ ROWS = [
         "'condition'",
     ),
     Row("misspelled_key", chain(child(chain(nodess=[]))), f"{INNER}.nodess", "[", "'nodes'"),
+    Row("misspelled_key", chain(inputType={"type": "any", "defalut": 1}), "$.inputType.defalut", "1", "'default'"),
+    Row(
+        "misspelled_key",
+        chain(output_type={"type": "object", "properties": {"n": {"type": "any", "lable": 1, "requierd": True}}}),
+        "$.output_type.properties.n.requierd",
+        "true",
+        "'required'",
+    ),
+    Row(
+        "unknown_key",
+        chain(assign([1], outputType={"type": "array", "items": {"type": "any", "minimum": 1}})),
+        "$.nodes[1].outputType.items.minimum",
+        "1",
+        severity="warning",
+    ),
     Row("unknown_key", chain(assign(1, colour="red")), "$.nodes[1].colour", '"red"', severity="warning"),
     Row(
         "unknown_key",
@@ -134,6 +149,9 @@ ROWS = [
     Row("bad_field", chain(assign(1, timeout="soon")), "$.nodes[1].timeout", '"soon"'),
     Row("bad_field", chain({"id": "e", "type": "event"}), "$.nodes[1].event_type", "{"),
     Row("bad_field", chain(event(errorHandler={"retryTimes": 11})), "$.nodes[1].errorHandler.retryTimes", "11"),
+    Row("bad_field", chain(event(eventFilter=[1])), "$.nodes[1].eventFilter", "["),
+    Row("bad_field", chain(event(eventFilter="paid")), "$.nodes[1].eventFilter", '"paid"'),
+    Row("bad_field", chain(event(correlation={"a": 1})), "$.nodes[1].correlation", "{"),
     Row("bad_field", {"nodes": {}}, "$.nodes", "{"),
     Row("bad_field", chain(exposeEnv=["*"]), "$.exposeEnv", "["),
     Row("bad_number", chain({"id": "d", "type": "delay", "delaySeconds": -4}), "$.nodes[1].delaySeconds", "-4"),
@@ -183,7 +201,9 @@ ROWS = [
         "$.nodes[1].condition",
         "{",
     ),
-    Row("condition_incomplete", chain(decide(condition={"field": "$INPUT.x"})), "$.nodes[1].condition", "{"),
+    Row(
+        "condition_incomplete", chain(decide(condition={"field": 1})), "$.nodes[1].condition", "{", '"relation": "and"'
+    ),
     Row(
         "branch_without_condition",
         chain({"id": "s", "type": "switch", "branches": [{"next": "end"}]}),
@@ -216,6 +236,8 @@ ROWS = [
     ),
     Row("unknown_node", chain(assign("$NODE.gone")), "$.nodes[1].output", '"$NODE', severity="warning"),
     Row("env_in_state", chain(assign("$ENV.KEY")), "$.nodes[1].output", '"$ENV', "credential", "warning"),
+    Row("env_in_state", chain(child(chain(), input={"k": "$ENV.K"})), "$.nodes[1].input", "{", severity="warning"),
+    Row("endless_cycle", chain(assign(1, next="b"), assign(2, id="b", next="a")), "$.nodes[1]", "{", "", "warning"),
     Row("expression_literal_root", chain(assign("see $INPUT.x")), "$.nodes[1].output", '"see', "{%", "warning"),
     Row(
         "expression_missing_space",
@@ -310,6 +332,38 @@ def test_a_problem_in_a_flow_that_is_written_as_text_points_at_the_text() -> Non
     (issue,) = issues_of(text)
     assert issue.path == f"{INNER}.nodes[1].output"
     assert issue.line is not None and '"childFlow"' in text.splitlines()[issue.line - 1]
+
+
+NO_STATE = {
+    "a condition": chain(decide(condition="$ENV.X == 'y'")),
+    "a field of a custom node": chain(outside(input="$ENV.X")),
+}
+
+
+@pytest.mark.parametrize("document", NO_STATE.values(), ids=list(NO_STATE))
+def test_an_environment_value_that_nobody_keeps_is_no_warning(document: dict[str, Any]) -> None:
+    assert issues_of(json.dumps(document)) == ()
+
+
+TURNING = assign(1, id="b", next="a")
+LEFT = {
+    "a call": chain(outside("a", next="b"), TURNING),
+    "a wait": chain(event("a", next="b"), TURNING),
+    "an end": chain(decide(id="a", next="b"), TURNING),
+    "a call below": chain(child(chain(outside())) | {"id": "a", "next": "b"}, TURNING),
+    "a timeout": chain(assign(1, next="b"), TURNING, timeout="PT1S"),
+    "a timeout around": chain(child(chain(assign(1, next="b"), TURNING)), timeout=5),
+}
+
+
+@pytest.mark.parametrize("document", LEFT.values(), ids=list(LEFT))
+def test_a_cycle_that_something_stops_is_no_warning(document: dict[str, Any]) -> None:
+    assert "endless_cycle" not in {i.code for i in issues_of(json.dumps(document))}
+
+
+def test_a_cycle_around_a_child_that_only_computes_is_endless() -> None:
+    document = chain(child(chain(assign(1))) | {"id": "a", "next": "b"}, TURNING)
+    assert "endless_cycle" in {i.code for i in issues_of(json.dumps(document))}
 
 
 def test_ids_may_repeat_on_different_levels() -> None:

@@ -33,8 +33,9 @@ def flow(*nodes: dict[str, Any], **fields: Any) -> Flow:
 
 def doubling() -> Flow:
     return flow(
-        {"type": "start", "id": "s", "next": "e", "inputType": NUMBER},
+        {"type": "start", "id": "s", "next": "e"},
         {"type": "end", "id": "e", "output": "$( $INPUT.x * 2 )"},
+        inputType=NUMBER,
     )
 
 
@@ -42,7 +43,9 @@ async def send(store: MemoryBackend, message_id: str, **body: Any) -> None:
     await store.offer(message_id, encode(body))
 
 
-async def work(store: MemoryBackend, until: Callable[[], Coroutine[Any, Any, bool]], **options: Any) -> dict[str, int]:
+async def work(
+    store: MemoryBackend, until: Callable[[], Coroutine[Any, Any, bool]], **options: Any
+) -> dict[str, float]:
     """Work until it is so; what was counted."""
     telemetry, stop = LogTelemetry(), asyncio.Event()
     worker = Worker(store, WorkerOptions(poll_ms=10, **options), Surroundings(telemetry=telemetry))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import typer
 
-from plaita.base.clock import SystemClock
+from plaita.base.clock import Clock, SystemClock
 from plaita.base.json import Json
 from plaita.cli.screen import note
 
@@ -17,13 +18,48 @@ if TYPE_CHECKING:
 
 MARKS = {"done": ("✓", typer.colors.GREEN), "failed": ("✗", typer.colors.RED), "retry": ("↻", typer.colors.YELLOW)}
 MARKS |= {"waits": ("…", typer.colors.YELLOW)}
+ROUND = re.compile(r":\d+(?=/)")
+LINES_MAX = 1_000
+"""Lines about nodes in all."""
+REPEATS_MAX = 20
+"""Lines a second about nodes that were told of before: further rounds, further visits."""
+
+
+class Allowance:
+    """Which lines are shown. ``held`` counts those that were not and of which nothing was said yet."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock, self._known = clock, set[str]()
+        self._told, self._since, self._repeats = 0, clock.elapsed_ms(), 0
+        self.held = 0
+
+    def takes(self, node: str) -> bool:
+        """May this line be shown? The first one of a node may, up to the bound of all."""
+        place = ROUND.sub("", node)
+        if self._told >= LINES_MAX or (place in self._known and not self._may_repeat()):
+            self.held += 1
+            return False
+        self._known.add(place)
+        self._told += 1
+        return True
+
+    def _may_repeat(self) -> bool:
+        now = self._clock.elapsed_ms()
+        if now - self._since >= 1000:
+            self._since, self._repeats = now, 0
+        self._repeats += 1
+        return self._repeats <= REPEATS_MAX
 
 
 class Progress:
-    """Told of every entry of a timeline. ``live`` shows running nodes with a spinner."""
+    """Told of every entry of a timeline. ``live`` shows running nodes with a spinner.
 
-    def __init__(self, execution_id: str, *, live: bool | None = None) -> None:
-        self._id, self._clock = execution_id, SystemClock()
+    Rounds that come faster than a person reads are counted instead of shown.
+    """
+
+    def __init__(self, execution_id: str, *, live: bool | None = None, clock: Clock | None = None) -> None:
+        self._id, self._clock = execution_id, clock or SystemClock()
+        self._allowance = Allowance(self._clock)
         self._began: dict[str, tuple[float, str]] = {}
         self._live = sys.stderr.isatty() if live is None else live
         self._status: Status | None = None
@@ -58,6 +94,7 @@ class Progress:
             for node in entry.get("nodes", ()):
                 self._line("done", node)
             self(self._id, entry)
+        self._say_held()
 
     def close(self) -> None:
         """Take the spinner away."""
@@ -65,6 +102,7 @@ class Progress:
             self._status.stop()
             self._status = None
         self._live = False
+        self._say_held()
 
     def _ended(self, node: str) -> tuple[str, str]:
         """Type and time of a call; without them when its beginning was not seen here."""
@@ -74,6 +112,8 @@ class Progress:
         return kind, f"{(self._clock.elapsed_ms() - began) / 1000:.2f} s"
 
     def _line(self, word: str, node: str, *facts: Json) -> None:
+        if not self._allowance.takes(node):
+            return
         mark, colour = MARKS[word]
         shown = typer.style(mark, fg=colour) if sys.stderr.isatty() else f"{word:<6}"
         text = "  ".join([f"{shown} {node}", *(str(fact) for fact in facts if fact)])
@@ -83,6 +123,12 @@ class Progress:
         self._status.stop()
         note(text)
         self._spin()
+
+    def _say_held(self) -> None:
+        """What was not shown, in one line at the end."""
+        if held := self._allowance.held:
+            note(f"… {held} more {'node' if held == 1 else 'nodes'}")
+            self._allowance.held = 0
 
     def _spin(self) -> None:
         if not self._live:

@@ -22,23 +22,32 @@ def validate(
     as_json: AsJson = False,
     debug: Debug = False,
 ) -> None:
-    """Report everything that is wrong with flow files: line, place, remedy. Exit code 1 when there are errors."""
+    """Report everything that is wrong with flow files: line, place, remedy. Exit code 1 when there are errors.
+
+    A file that cannot be read is told on stderr, the others are looked at all the same; the exit code is its own.
+    """
+    from plaita.base.errors import PlaitaError
     from plaita.cli.desk import settings_of
-    from plaita.cli.failing import DONE, FAILED, issues_shape
+    from plaita.cli.failing import DONE, FAILED, issues_shape, report
     from plaita.cli.screen import show_json
 
     settings = settings_of(store, imports)
-    items, good = [], True
+    items, good, unread = [], True, DONE
     for path in flows:
-        issues, waits = _look(path, settings.imports)
+        try:
+            issues, waits = _look(path, settings.imports)
+        except PlaitaError as e:
+            code = report(e, as_json=as_json, debug=debug)
+            unread = unread or code
+            continue
         ok = not any(strict or i.severity == "error" for i in issues)
         good = good and ok
         items.append({"file": path, "ok": ok, "issues": issues_shape(issues), "waits": list(waits)})
         if not as_json:
             _show(path, issues, waits, ok=ok)
-    if as_json:
+    if as_json and items:
         show_json({"items": items, "next": None})
-    raise typer.Exit(DONE if good else FAILED)
+    raise typer.Exit(unread or (DONE if good else FAILED))
 
 
 def _look(path: str, imports: tuple[str, ...]) -> tuple[tuple[Issue, ...], tuple[str, ...]]:

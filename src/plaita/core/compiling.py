@@ -91,7 +91,7 @@ def _link_level(flow: Flow, linking: Linking, place: _Place) -> Graph:
         node.id: [t for _, t in node.targets() if isinstance(t, str)] for node in flow.nodes
     }
     _cycles(graph, targets)
-    _rules(flow, linking, path, targets, links)
+    _rules(flow, linking, place, targets, links)
     return graph
 
 
@@ -145,8 +145,9 @@ def _cycles(graph: Graph, targets: dict[str, Sequence[str]]) -> None:
 
 
 def _rules(
-    flow: Flow, linking: Linking, path: str, targets: Mapping[str, Sequence[str]], links: list[NodeLink]
+    flow: Flow, linking: Linking, place: _Place, targets: Mapping[str, Sequence[str]], links: list[NodeLink]
 ) -> None:
+    path, entry = place.path, place.entry
     if any(i.path in ("$", "$.nodes") for i in flow._drafted):
         return  # without a list of nodes every rule would complain about the same
     reads: dict[str, list[tuple[str, str]]] = {}
@@ -158,10 +159,31 @@ def _rules(
                 text = f"$NODE.{node_id} names no node of this flow or an enclosing one; it is always null"
                 hint = suggest(node_id, link.names.declared[0])
                 link.report("unknown_node", field, text, hint=hint, severity="warning")
-        for field in link.env_fields:
+        for field in filter(_becomes_state, link.env_fields if link.cn.model.builtin else ()):
             text = "an environment value becomes part of the stored state"
             link.report("env_in_state", field, text, hint="pass secrets as credential references", severity="warning")
     raws = flow._raws or [{} for _ in flow.nodes]
-    view = FlowView(path, flow._raw, flow.nodes, raws, targets, reads, FLOW_KEYS, is_sub_flow=path != "$")
+    graph = linking.graphs[entry]
+    view = FlowView(
+        path, flow._raw, flow.nodes, raws, targets, reads, FLOW_KEYS, is_sub_flow=path != "$", timed=_is_timed(graph)
+    )
     for rule in RULES:
         linking.issues += rule(view)
+
+
+_STATE_FIELDS = frozenset({"output", "upstream_output", "input", "collection", "initial"})
+_HANDLERS = ("error_handler.", "timeout_handler.")
+
+
+def _becomes_state(field: str) -> bool:
+    """Is the value of a field of a built-in node stored: as its result, or as the input of its sub-flow?"""
+    head = field.split(".")[0].split("[")[0]
+    return head in _STATE_FIELDS or field.startswith(_HANDLERS) or (head == "branches" and field.endswith(".input"))
+
+
+def _is_timed(graph: Graph) -> bool:
+    """Has the flow, or one around it, a timeout?"""
+    around: Graph | None = graph
+    while around is not None and around.timeout is None:
+        around = around.parent
+    return around is not None

@@ -23,6 +23,7 @@ from plaita.engine.values import (
     greater,
     greater_or_equal,
     is_member,
+    kind_of,
     less,
     less_or_equal,
     render,
@@ -31,6 +32,10 @@ from plaita.engine.values import (
 OPERATORS: Final = (
     "eq", "ne", "gt", "gte", "lt", "lte", "in", "notIn", "contains", "notContains", "truthy", "falsy",
 )  # fmt: skip
+_FORMS: Final = (
+    'write {"field": …, "operator": "eq", "value": …}, a group {"relation": "and", "conditions": […]}, '
+    "or an expression such as $INPUT.n > 1"
+)
 _SYMBOLS: Final = {"==": "eq", "=": "eq", "!=": "ne", "<>": "ne", ">": "gt", ">=": "gte", "<": "lt", "<=": "lte"}
 _COMPARISONS: Final[dict[str, Callable[[Json, Json], bool]]] = {
     "gt": greater,
@@ -58,7 +63,7 @@ def _condition(raw: Json, notes: Notes, functions: FunctionTable, depth: int) ->
     if isinstance(raw, str):
         return _condition_text(raw, notes, functions, depth)
     if not isinstance(raw, dict):
-        return _refuse(notes, "condition_incomplete", "a condition is an object with field, operator and value")
+        return _refuse(notes, "condition_incomplete", f"a condition is an object, not {kind_of(raw)}", _FORMS)
     if "relation" in raw or "conditions" in raw:
         return _group(raw, notes, functions, depth)
     return _single(raw, notes, functions)
@@ -79,16 +84,19 @@ def _condition_text(raw: str, notes: Notes, functions: FunctionTable, depth: int
         message = f"the condition is neither an expression nor JSON: {e.reason}"
         return _refuse(notes, "condition_syntax", message, "an expression begins with $")
     if not isinstance(value, dict):
-        return _refuse(notes, "condition_incomplete", "a condition is an object with field, operator and value")
+        return _refuse(notes, "condition_incomplete", f"a condition is an object, not {kind_of(value)}", _FORMS)
     return _condition(value, notes, functions, depth)
 
 
 def _group(raw: dict[str, Json], notes: Notes, functions: FunctionTable, depth: int) -> Built:
     relation, members = raw.get("relation"), raw.get("conditions")
+    if "relation" not in raw:
+        return _refuse(notes, "condition_incomplete", "the group has no relation", _FORMS)
     if relation not in ("and", "or"):
-        return _refuse(notes, "condition_incomplete", f"relation is 'and' or 'or', not {relation!r}")
+        return _refuse(notes, "condition_incomplete", f"relation is 'and' or 'or', not {relation!r}", _FORMS)
     if not isinstance(members, list):
-        return _refuse(notes, "condition_incomplete", "a group has a list of conditions")
+        what = "no conditions" if members is None else f"as conditions {kind_of(members)}, not a list"
+        return _refuse(notes, "condition_incomplete", f"the group has {what}", _FORMS)
     if not members:
         return _refuse(notes, "condition_empty_group", "a group without conditions has no clear meaning")
     if depth == EXPRESSION_DEPTH_MAX:
@@ -117,10 +125,11 @@ def _any(members: list[Run]) -> Run:
 
 def _single(raw: dict[str, Json], notes: Notes, functions: FunctionTable) -> Built:
     operator = raw.get("operator")
-    if operator is None or "field" not in raw or ("value" not in raw and operator not in ("truthy", "falsy")):
-        missing = [key for key in ("field", "operator", "value") if raw.get(key) is None and key not in raw]
-        words = " and ".join(missing or ["operator"])
-        return _refuse(notes, "condition_incomplete", f"the condition has no {words}")
+    missing = [key for key in ("field", "operator", "value") if key not in raw or (key == "operator" and not raw[key])]
+    if operator in ("truthy", "falsy"):
+        missing = [key for key in missing if key != "value"]
+    if missing:
+        return _refuse(notes, "condition_incomplete", f"the condition has no {' and no '.join(missing)}", _FORMS)
     if operator not in OPERATORS:
         hint = _SYMBOLS.get(operator, "") if isinstance(operator, str) else ""
         hint = f"write {hint}" if hint else suggest(str(operator), OPERATORS)

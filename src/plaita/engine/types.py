@@ -30,6 +30,8 @@ _REQUIRED = ("is_required", "isRequired", "required")
 _DEFAULT = ("default_value", "defaultValue", "default")
 _CHILDREN = ("children", "properties")
 _ITEM = ("item_type", "itemType", "items")
+PROPERTY_KEYS: Final = frozenset(("name", *_TYPE, *_LABEL, *_DESCRIPTION, *_REQUIRED, *_DEFAULT, *_CHILDREN, *_ITEM))
+"""Every key of a property object, in every spelling."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,6 +47,20 @@ class EventNode(Node):
             raise ValueError("an event needs a type: text that is not blank")
         return value
 
+    @field_validator("event_filter")
+    @classmethod
+    def _event_filter(cls, value: Any) -> Any:
+        if value is None or isinstance(value, dict) or (isinstance(value, str) and value.startswith("$")):
+            return value
+        raise ValueError(f"{value!r} is neither an object of paths and values nor an expression")
+
+    @field_validator("correlation")
+    @classmethod
+    def _correlation(cls, value: Any) -> Any:
+        if value is None or isinstance(value, str):
+            return value
+        raise ValueError(f"{value!r} is neither text nor an expression; write the key as text")
+
     def link(self, link: NodeLink) -> None:
         link.linking.waits.append(link.label)
         link.cn.waiting = self.waiting(link)

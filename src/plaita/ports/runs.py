@@ -61,7 +61,7 @@ class Tombstoned:
 @dataclass(frozen=True, slots=True)
 class Header:
     """What a holder needs of a claimed run besides its frames. ``reopened``: it ended in an error before, and no settle
-    was accepted since."""
+    changed its frames since."""
 
     run_id: RunId
     incarnation: str

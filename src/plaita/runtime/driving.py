@@ -122,6 +122,14 @@ async def drive_unless_taken(store: Backend, execution_id: RunId, how: Drive) ->
     return await drive(store, execution_id, how)
 
 
+async def go_on(store: Backend, execution_id: RunId, how: Drive) -> RunView:
+    """``drive_unless_taken`` after an answer that counted: a flow this process cannot load is left due for another."""
+    try:
+        return await drive_unless_taken(store, execution_id, how)
+    except NotSupported:
+        return await run_of(store, execution_id)
+
+
 async def follow(
     store: Backend,
     execution_id: RunId,

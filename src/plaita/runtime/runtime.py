@@ -23,7 +23,7 @@ from plaita.engine.failure import failure_from_json
 from plaita.ports.backend import Backend
 from plaita.ports.tasks import Decided
 from plaita.ports.values import RunId
-from plaita.runtime.driving import Drive, drive_unless_taken, follow, move_woken
+from plaita.runtime.driving import Drive, follow, go_on, move_woken
 from plaita.settings import Settings
 
 T = TypeVar("T")
@@ -168,7 +168,10 @@ class Runtime:
         return [HumanTask(self, shape) for shape in shapes]
 
     def publish_event(self, event_type: str, data: Json = None, *, key: str | None = None, event_id: str = "") -> Shape:
-        """Publish an event and drive what it woke: ``{"event_id", "matched", "woken"}``."""
+        """Publish an event and drive what it woke: ``{"event_id", "matched", "woken"}``.
+
+        An execution whose flow this process cannot load is left due for another one.
+        """
         return self._sync(self.apublish_event(event_type, data, key=key, event_id=event_id))
 
     async def apublish_event(
@@ -178,7 +181,7 @@ class Runtime:
         answer = await acting.publish_event(self.store, event_type, data, key, event_id)
         if answer.matched:
             how = Drive(self.settings)
-            await move_woken(self.store, event_type, lambda run_id: drive_unless_taken(self.store, run_id, how))
+            await move_woken(self.store, event_type, lambda run_id: go_on(self.store, run_id, how))
         return {"event_id": answer.event_id, "matched": answer.matched, "woken": answer.woken}
 
 
@@ -237,14 +240,18 @@ class Execution:
                 raise WaitNotPossible(f"execution {self.id} is {status}: there is no result yet", "wait() drives it")
 
     def resume(self, data: Json = None, wait: str = "") -> Shape:
-        """Answer an open wait (by id or node; not needed when there is one) and drive on."""
+        """Answer an open wait (by id or node; not needed when there is one) and drive on; its shape then.
+
+        When this process cannot load the flow, the answer counts all the same: the shape has no such wait any more,
+        and the execution is due for a process that can.
+        """
         return self._runtime._sync(self.aresume(data, wait))
 
     async def aresume(self, data: Json = None, wait: str = "") -> Shape:
         """``resume`` in the running loop."""
         store = self._runtime.store
         await acting.resume(store, self.id, wait, data, whoami())
-        await drive_unless_taken(store, self.id, Drive(self._runtime.settings))
+        await go_on(store, self.id, Drive(self._runtime.settings))
         return await looking.inspect(store, self.id)
 
     def cancel(self) -> str:
@@ -256,13 +263,16 @@ class Execution:
         return await acting.cancel(self._runtime.store, self.id, whoami())
 
     def retry(self) -> Shape:
-        """Open a failed execution again at the failed node and drive it."""
+        """Open a failed execution again at the failed node and drive it; its shape then.
+
+        When this process cannot load the flow, the shape is ``suspended`` or ``queued``: due for a process that can.
+        """
         return self._runtime._sync(self.aretry())
 
     async def aretry(self) -> Shape:
         """``retry`` in the running loop."""
         await acting.retry(self._runtime.store, self.id)
-        await drive_unless_taken(self._runtime.store, self.id, Drive(self._runtime.settings))
+        await go_on(self._runtime.store, self.id, Drive(self._runtime.settings))
         return await looking.inspect(self._runtime.store, self.id)
 
     def delete(self) -> None:
@@ -283,7 +293,10 @@ class HumanTask:
         self.title: str = shape["title"]
 
     def approve(self, by: str = "", comment: str = "", form: Json = None) -> str:
-        """Vote yes; ``recorded`` while votes are missing, else the outcome. Drives the execution on."""
+        """Vote yes; ``recorded`` while votes are missing, else the outcome. Drives the execution on.
+
+        When this process cannot load the flow, the vote counts all the same and the execution is due for another one.
+        """
         return self._runtime._sync(self.aapprove(by, comment, form))
 
     async def aapprove(self, by: str = "", comment: str = "", form: Json = None) -> str:
@@ -291,7 +304,7 @@ class HumanTask:
         return await self._vote(True, by, comment, form)
 
     def reject(self, by: str = "", comment: str = "", form: Json = None) -> str:
-        """Vote no."""
+        """Vote no; as ``approve``."""
         return self._runtime._sync(self.areject(by, comment, form))
 
     async def areject(self, by: str = "", comment: str = "", form: Json = None) -> str:
@@ -304,7 +317,7 @@ class HumanTask:
         task, answer = await acting.decide(store, self.id, verdict, SystemClock())
         if not isinstance(answer, Decided):
             return "recorded"
-        await drive_unless_taken(store, task.run_id, Drive(self._runtime.settings))
+        await go_on(store, task.run_id, Drive(self._runtime.settings))
         return answer.outcome
 
 

@@ -94,7 +94,9 @@ def _end_cancelled(rows: Rows, run: RunRow, step: Step) -> Settled:
 def _accept(rows: Rows, run: RunRow, step: Step) -> None:
     run.seq = step.seq
     run.last_nonce, run.last_generation, run.last_digest = step.token.nonce, step.token.generation, step.digest
-    run.retry, run.reopened = None, False
+    run.retry = None
+    # Given back without a change, by a process that could not load it, a reopened run is still to be reopened.
+    run.reopened = run.reopened and not step.delta and not isinstance(step.next, End)
     if step.history:
         rows.record.log(run, step.history)
 

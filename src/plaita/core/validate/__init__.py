@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from plaita.base.issues import Issue
+from plaita.core.validate.cycles import cycles_can_be_left
 from plaita.core.validate.ends import every_sub_flow_can_end
 from plaita.core.validate.keys import keys_are_known
 from plaita.core.validate.order import results_exist_when_read
@@ -22,6 +23,7 @@ RULES: tuple[Rule, ...] = (
     every_sub_flow_can_end,
     switches_have_a_default,
     results_exist_when_read,
+    cycles_can_be_left,
 )
 
 __all__ = ["RULES", "FlowView", "Rule"]

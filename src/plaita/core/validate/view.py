@@ -14,7 +14,8 @@ from plaita.node.basic import Node
 class FlowView:
     """One flow level. ``path`` is its JSON path; ``raws`` the documents of ``nodes`` (empty for nodes made in Python).
 
-    ``targets`` are the node ids a node leads to; ``reads`` the results of this level a node reads, with the field.
+    ``targets`` are the node ids a node leads to; ``reads`` the results of this level a node reads, with the field;
+    ``timed``: the flow, or one around it, has a timeout.
     """
 
     path: str
@@ -25,6 +26,7 @@ class FlowView:
     reads: Mapping[str, Sequence[tuple[str, str]]]
     known_keys: frozenset[str]
     is_sub_flow: bool
+    timed: bool
 
     @cached_property
     def start(self) -> str | None:
