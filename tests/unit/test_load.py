@@ -424,3 +424,9 @@ def test_the_kind_of_a_load_error_tells_expressions_from_the_rest() -> None:
         with pytest.raises(FlowLoadError) as refused:
             Flow.model_validate(chain(*nodes))
         assert refused.value.kind == kind
+
+
+def test_a_documented_type_of_another_release_is_refused_as_not_available() -> None:
+    nodes = [{"type": "start", "id": "s", "next": "c"}, {"type": "code", "id": "c", "next": "e"}]
+    with pytest.raises(FlowLoadError, match="node type 'code' is not available in this release"):
+        Flow.model_validate({"nodes": [*nodes, {"type": "end", "id": "e"}]})

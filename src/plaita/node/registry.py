@@ -37,6 +37,11 @@ BUILT_IN = {
 }
 """Module and class of each built-in type; a module is imported when a flow first names one of its types."""
 
+UNAVAILABLE = frozenset(
+    {"calculate", "code", "http", "http_callback", "kafka_queue", "redis", "redis_queue", "reference"}
+)
+"""Documented types that this release does not have. A class registered under such a name is used as any other."""
+
 
 class NodeRegistry:
     """Node classes by type. A new registry holds the built-in types; ``parent`` is asked for what is missing here."""
@@ -88,6 +93,8 @@ class NodeRegistry:
         if isinstance(node_type, str) and node_type in self._broken:
             return f"node type {node_type!r} could not be loaded: {self._broken[node_type]}", ""
         known = self.list_types()
+        if isinstance(node_type, str) and node_type in UNAVAILABLE:
+            return f"node type {node_type!r} is not available in this release", f"types: {', '.join(known)}"
         if not isinstance(node_type, str):
             return "a node needs a 'type'", f"types: {', '.join(known)}"
         hint = suggest(node_type, known) or f"types: {', '.join(known)}"
