@@ -20,6 +20,9 @@ NUMBERS: Final = frozenset((int, float))
 _BUILT_DEPTH_MAX = 4 * DEPTH_MAX
 """An intermediate result may be deeper than a stored one; rendering it must still end."""
 
+_SMALL_DEPTH, _SMALL_WIDTH, _SMALL_TEXT = 3, 16, 1_000
+_PLAIN = frozenset((int, bool, NoneType))
+
 _KINDS = {
     NoneType: "null", bool: "boolean", int: "integer", float: "number", str: "text", list: "list", dict: "object",
 }  # fmt: skip
@@ -154,9 +157,25 @@ def check_stored(value: Json) -> Json:
 
     Raises ``OperationError``. One bounded walk; a scalar costs nothing.
     """
-    if type(value) is list or type(value) is dict:
+    if (type(value) is list or type(value) is dict) and not _is_small(value, _SMALL_DEPTH):
         _walk(value, DEPTH_MAX, STORED_NODES_MAX, STORED_TEXT_MAX)
     return value
+
+
+def _is_small(value: Json, depth: int) -> bool:
+    """Is the value far below every cap? Most are, and then no budget has to be kept."""
+    if len(value) > _SMALL_WIDTH:
+        return False
+    for member in value.values() if type(value) is dict else value:
+        kind = type(member)
+        if kind in _PLAIN:
+            continue
+        if kind is str:
+            if len(member) > _SMALL_TEXT:
+                return False
+        elif kind is float or not depth or not _is_small(member, depth - 1):
+            return False
+    return True
 
 
 def _walk(value: Json, depth_max: int, nodes_max: int, text_max: int) -> None:
