@@ -5,6 +5,7 @@ From loose to tight: ``if else``, ``or``, ``and``, ``not``, comparisons and ``in
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Final, NoReturn
 
 from plaita.base.limits import EXPRESSION_CHAIN_MAX, EXPRESSION_DEPTH_MAX, EXPRESSION_TEXT_MAX
@@ -34,6 +35,7 @@ _POWER: Final = {
 _CONSTANTS: Final = {"true": True, "True": True, "false": False, "False": False, "null": None, "None": None}
 _KEYWORDS: Final = frozenset(("if", "else", "or", "and", "in", "not"))
 _HEIGHT_MAX: Final = EXPRESSION_DEPTH_MAX + EXPRESSION_CHAIN_MAX
+_REMEMBERED_LENGTH: Final = 200
 _FOREIGN: Final = {
     "=": "equality is written ==", "&": "write and", "|": "write or", "!": "write not or !=",
     "?": "write a if c else b", "^": "write $F.pow(a, b)", ";": "a field holds one expression",
@@ -42,7 +44,14 @@ _FOREIGN: Final = {
 
 
 def parse_expression(text: str) -> Node:
-    """The tree of a whole text that is one expression; raises ``ExpressionSyntaxError`` and nothing else."""
+    """The tree of a whole text that is one expression; raises ``ExpressionSyntaxError`` and nothing else.
+
+    Nobody changes a tree: short texts, which repeat in a flow and from flow to flow, are parsed once.
+    """
+    return _remembered(text) if len(text) <= _REMEMBERED_LENGTH else _parse(text)
+
+
+def _parse(text: str) -> Node:
     if len(text) > EXPRESSION_TEXT_MAX:
         raise ExpressionSyntaxError(f"an expression may have at most {EXPRESSION_TEXT_MAX} characters", 1)
     parser = _Parser(text, 0)
@@ -50,6 +59,9 @@ def parse_expression(text: str) -> Node:
     if parser.kind != "eof":
         _refuse_trailing(parser)
     return node
+
+
+_remembered = lru_cache(maxsize=2_048)(_parse)
 
 
 def parse_template(text: str) -> list[str | Slot]:
