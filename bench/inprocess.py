@@ -96,7 +96,9 @@ def _load(name: str, document: dict[str, Any], mine: Subject, peer: Subject) -> 
 
 def _fresh(document: dict[str, Any], salt: int) -> dict[str, Any]:
     """The same flow with texts nobody has compiled before."""
-    text = json.dumps(document).replace("$INPUT.x", f"$INPUT.x{salt}").replace("a1", f"a{salt}_1")
+    text = json.dumps(document).replace("$INPUT.", f"$INPUT.r{salt}")
+    for before in ('"id": "a', '"next": "a', "$NODE.a"):
+        text = text.replace(before, f"{before[:-1]}r{salt}a")
     found: dict[str, Any] = json.loads(text)
     return found
 
