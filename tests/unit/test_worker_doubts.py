@@ -112,6 +112,31 @@ async def test_a_call_that_would_be_another_request_blocks_when_its_node_says_so
     await store.close()
 
 
+async def test_one_node_that_says_block_blocks_whatever_the_calls_beside_it_say(tmp_path: Path) -> None:
+    get_default_registry().register(Payment)
+    Payment.hang = True
+
+    def branch(name: str, on_doubt: str) -> dict[str, Any]:
+        pay = {"type": "doubtful_payment", "id": "pay", "to": "$ENV.ACCOUNT", "onDoubt": on_doubt, "next": "e"}
+        nodes = [{"type": "start", "id": "s", "next": "pay"}, pay, {"type": "end", "id": "e", "output": "$NODE.pay"}]
+        return {"name": name, "flow": {"nodes": nodes}}
+
+    branches = [branch("careless", "rerun"), branch("careful", "block")]
+    nodes = [
+        {"type": "start", "id": "s", "next": "p"},
+        {"type": "parallel", "id": "p", "branches": branches, "next": "e"},
+        {"type": "end", "id": "e", "output": "$NODE.p"},
+    ]
+    store = SqliteBackend(tmp_path / "s.db")
+    await interrupted(store, Flow.model_validate({"flow_id": "f", "expose_env": ["ACCOUNT"], "nodes": nodes}))
+    view = await work(store, {"ACCOUNT": "beta-account"}, over)
+    assert "p:careful/pay" in view.blocked_reason
+    await acting.retry(store, RUN)
+    view = await work(store, {"ACCOUNT": "beta-account"}, over)
+    assert decode(view.output or b"null") == {"careless": "beta-account", "careful": "beta-account"}
+    await store.close()
+
+
 async def test_the_history_shows_the_input_of_a_call_without_the_values_of_exposed_variables(
     tmp_path: Path, flow: Callable[[str], Flow]
 ) -> None:

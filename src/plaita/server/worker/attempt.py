@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
 from plaita.base.clock import Clock, roll
 from plaita.base.errors import InputError, Unavailable
@@ -42,8 +43,10 @@ from plaita.server.worker.timeline import Observer, Timeline
 from plaita.telemetry import events as told
 from plaita.telemetry.sink import Telemetry
 
+T = TypeVar("T")
+
 RESEND_MS = (20, 1_000)
-"""First and longest pause before the same settle is sent again."""
+"""First and longest pause before the same request is sent again."""
 
 
 @dataclass(slots=True)
@@ -119,7 +122,9 @@ class Attempt:
             trace=self._timeline.trace,
             entry=self.header.entry,
         )
-        stored = await self.deps.store.frames(self.header.run_id)
+        stored = await self._until_answered("frames", lambda: self.deps.store.frames(self.header.run_id))
+        if stored is None:
+            return None
         value = decode(self.header.input)
         now = self._time.now()
         try:
@@ -138,21 +143,25 @@ class Attempt:
             await self._write(self._closing(Block(str(e))))
             return None
         calls = open_calls(machine)
-        doubt = next((call for call in calls if is_another_request(call)), None)
-        if doubt is not None and not await self._settle_doubt(machine, doubt):
+        doubts = [call for call in calls if is_another_request(call)]
+        if doubts and not await self._settle_doubts(machine, doubts):
             return None
         self._calls.allow_only(calls)
         return machine
 
-    async def _settle_doubt(self, machine: Run, call: Call) -> bool:
-        """A repeated call would be another request than the first: does its node want it made all the same?"""
-        where = call.frame.where(call.node.id)
-        if call.node.model.on_doubt == "rerun":
-            self.deps.telemetry.emit(told.DOUBT_RERUN, run_id=self.header.run_id, node_id=call.node.id, path=where)
+    async def _settle_doubts(self, machine: Run, doubts: Sequence[Call]) -> bool:
+        """Repeated calls would be other requests than the first time: may all of them be made all the same?"""
+        blocking = [call for call in doubts if call.node.model.on_doubt == "block"]
+        if not blocking:
+            for call in doubts:
+                where = call.frame.where(call.node.id)
+                self.deps.telemetry.emit(told.DOUBT_RERUN, run_id=self.header.run_id, node_id=call.node.id, path=where)
             return True
-        reason = f"node {where!r} was called before with other arguments; retry runs it with those of now"
+        names = ", ".join(repr(call.frame.where(call.node.id)) for call in blocking)
+        reason = f"node {names} was called before with other arguments; retry runs it with those of now"
         self.deps.telemetry.emit(told.RUN_BLOCKED, run_id=self.header.run_id, reason=reason)
-        accept_request(machine, call)
+        for call in blocking:
+            accept_request(machine, call)
         await self._write(replace(self._closing(Block(reason)), delta=take_delta(machine)))
         return False
 
@@ -171,6 +180,7 @@ class Attempt:
             answer = await self._write(compose(machine, effects, self._commit(effects, progress=progress)))
             if isinstance(answer, WaitConflict):
                 self.deps.telemetry.emit(told.SETTLE_REFUSED, run_id=self.header.run_id, answer="conflict")
+                self._timeline.refused()
                 again = await self._reload()
                 if again is None:
                     return
@@ -226,31 +236,31 @@ class Attempt:
                 self._unread[mail.number] = mail
 
     async def _write(self, step: Step) -> SettleAnswer | None:
-        """Settle; while the outcome is unknown the same bytes are sent again. ``None``: the claim was lost."""
+        """Settle and report what is unusual. ``None``: the claim was lost."""
+        answer = await self._until_answered("settle", lambda: self.deps.store.settle(step))
+        run_id, emit = self.header.run_id, self.deps.telemetry.emit
+        match answer:
+            case Stale():
+                emit(told.LEASE_LOST, run_id=run_id, holder=self.deps.holder)
+            case Mismatch():
+                emit(told.SETTLE_REFUSED, run_id=run_id, answer="mismatch")
+            case Dup(seq=seq):
+                emit(told.SETTLE_REPEATED, run_id=run_id, seq=seq)
+        return answer
+
+    async def _until_answered(self, verb: str, ask: Callable[[], Awaitable[T]]) -> T | None:
+        """While the outcome is unknown the same request is sent again. ``None``: the claim was lost meanwhile."""
         pause_ms, most_ms = RESEND_MS
         while True:
             try:
-                answer = await self.deps.store.settle(step)
+                return await ask()
             except Unavailable as e:
-                self.deps.telemetry.emit(
-                    told.STORE_UNAVAILABLE, store=self.deps.store.name, verb="settle", error=str(e)
-                )
-            else:
-                self._report(answer)
-                return answer
+                store = self.deps.store.name
+                self.deps.telemetry.emit(told.STORE_UNAVAILABLE, store=store, verb=verb, error=str(e))
             if self._lost:
                 return None
             await asyncio.sleep(pause_ms / 1000)
             pause_ms = min(2 * pause_ms, most_ms)
-
-    def _report(self, answer: SettleAnswer) -> None:
-        match answer:
-            case Stale():
-                self.deps.telemetry.emit(told.LEASE_LOST, run_id=self.header.run_id, holder=self.deps.holder)
-            case Mismatch():
-                self.deps.telemetry.emit(told.SETTLE_REFUSED, run_id=self.header.run_id, answer="mismatch")
-            case Dup(seq=seq):
-                self.deps.telemetry.emit(told.SETTLE_REPEATED, run_id=self.header.run_id, seq=seq)
 
     def _closing(self, following: Block | End) -> Step:
         history = self._timeline.take()
@@ -260,8 +270,8 @@ class Attempt:
 
     async def _reload(self) -> Run | None:
         """After a conflict: the machine is thrown away, what was begun or has returned is kept."""
-        claim = await self.deps.store.reload(self.header.run_id, self.token)
-        if isinstance(claim, Lost):
+        claim = await self._until_answered("reload", lambda: self.deps.store.reload(self.header.run_id, self.token))
+        if claim is None or isinstance(claim, Lost):
             return None
         self.header, self.seq, self._ack = claim.header, claim.header.seq, 0
         self._unread = {}

@@ -117,6 +117,8 @@ def _digest(delta: Delta, following: Next, closes: Sequence[Closing], arms: Sequ
     for key, value in delta.items():
         digest.update(key.encode())
         digest.update(b"\0" if value is None else value)
-    parts: tuple[Any, ...] = (following, closes, arms, commit.ack, commit.seq)
+    parts: tuple[Any, ...] = (following, closes, arms, commit.spawns, commit.ack, commit.seq, commit.progress)
     digest.update(repr(parts).encode())
+    for entry in commit.history:
+        digest.update(entry)
     return digest.hexdigest()

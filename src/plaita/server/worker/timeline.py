@@ -31,6 +31,8 @@ class Timeline:
         self._entries: list[dict[str, Json]] = []
         self._trail: list[str] = []
         self._passed = 0
+        self._returned: list[dict[str, Json]] = []
+        self._taken: list[dict[str, Json]] = []
         self._secrets: frozenset[str] | None = None
         self.names: dict[str, str] = {}
 
@@ -53,14 +55,16 @@ class Timeline:
             self._observer(self._run_id, entry)
 
     def came_back(self, event: Event) -> None:
-        """A call ended."""
+        """A call ended. That stays true whatever becomes of the settle that carries it."""
         match event:
             case Returned(call_id, value):
                 node = self.names.pop(call_id, call_id)
                 self.add("node_end", node=node, output=self._preview(node, redact(value, self._secrets or ())))
+                self._returned.append(self._entries[-1])
             case Raised(call_id, failure):
                 node = self.names.pop(call_id, call_id)
                 self.add("node_error", node=node, kind=failure.kind, code=failure.code, message=failure.message[:1000])
+                self._returned.append(self._entries[-1])
 
     def advanced(self, run: Run, effects: Effects) -> None:
         """What one advance did."""
@@ -106,7 +110,12 @@ class Timeline:
         """The entries for the next settle."""
         self._name_passed()
         entries, self._entries = self._entries, []
+        self._taken, self._returned = self._returned, []
         return tuple(encode(entry) for entry in entries)
+
+    def refused(self) -> None:
+        """The settle was not accepted: the machine starts over from the last one, but the calls have come back."""
+        self._entries, self._returned = [*self._taken, *self._entries], [*self._taken, *self._returned]
 
     def _name_passed(self) -> None:
         if self._passed:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from plaita.base.clock import Clock, SystemClock, new_id
 from plaita.base.errors import Unavailable
 from plaita.core.imports import import_nodes
+from plaita.policy.retry import ATTEMPTS_MAX
 from plaita.ports.backend import Backend
 from plaita.ports.processes import Process
 from plaita.ports.runs import Claim, HandBack, Header, Step
@@ -48,7 +49,7 @@ class WorkerOptions:
     drain_ms: int = 30_000
     timezone: str | None = None
     active_ms_max: int = 1_800_000
-    attempts_max: int = 5
+    attempts_max: int = ATTEMPTS_MAX
     retention_ms: int | None = None
     env: Mapping[str, str] = field(default_factory=dict)
 
@@ -180,7 +181,11 @@ class Worker:
                 self._telemetry.emit(told.STORE_UNAVAILABLE, store=self._store.name, verb="claim", error=str(e))
                 await asyncio.sleep(RETRY_MS / 1000)
         for claim in claims:
-            await self._start(claim, sent)
+            try:
+                await self._start(claim, sent)
+            except Unavailable as e:
+                # Nothing was begun: the run is due again when this lease ends.
+                self._telemetry.emit(told.STORE_UNAVAILABLE, store=self._store.name, verb="start", error=str(e))
         return claims
 
     async def _start(self, claim: Claim, sent: float) -> None:
@@ -230,7 +235,8 @@ class Worker:
         try:
             await self._store.hint(self.options.poll_ms)
             await renew_once(self._store, [a for a in self._attempts.values() if a.is_idle], self._clock)
-        except Unavailable:
+        except Unavailable as e:
+            self._telemetry.emit(told.STORE_UNAVAILABLE, store=self._store.name, verb="hint", error=str(e))
             await asyncio.sleep(RETRY_MS / 1000)
 
     async def _reap(self, stop: asyncio.Event) -> None:
