@@ -238,14 +238,14 @@ class Attempt:
     async def _write(self, step: Step) -> SettleAnswer | None:
         """Settle and report what is unusual. ``None``: the claim was lost."""
         answer = await self._until_answered("settle", lambda: self.deps.store.settle(step))
-        run_id, emit = self.header.run_id, self.deps.telemetry.emit
+        run_id, telemetry = self.header.run_id, self.deps.telemetry
         match answer:
             case Stale():
-                emit(told.LEASE_LOST, run_id=run_id, holder=self.deps.holder)
+                telemetry.emit(told.LEASE_LOST, run_id=run_id, holder=self.deps.holder)
             case Mismatch():
-                emit(told.SETTLE_REFUSED, run_id=run_id, answer="mismatch")
+                telemetry.emit(told.SETTLE_REFUSED, run_id=run_id, answer="mismatch")
             case Dup(seq=seq):
-                emit(told.SETTLE_REPEATED, run_id=run_id, seq=seq)
+                telemetry.emit(told.SETTLE_REPEATED, run_id=run_id, seq=seq)
         return answer
 
     async def _until_answered(self, verb: str, ask: Callable[[], Awaitable[T]]) -> T | None:
