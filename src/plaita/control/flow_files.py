@@ -12,6 +12,7 @@ from plaita.base.spelling import suggest
 from plaita.core.closure import nodes_of
 from plaita.core.flow import Flow
 from plaita.core.imports import import_nodes, load_module
+from plaita.core.references import beside
 from plaita.core.text import Document, read_document
 from plaita.node.registry import get_default_registry
 
@@ -97,7 +98,7 @@ def _from_text(path: Path) -> tuple[Flow, tuple[str, ...]]:
     own = imports_of(read_document(text, str(path)), path.parent) if "imports" in text else ()
     for name in own:
         import_nodes(name)
-    return Flow.from_string(text, source=str(path)), own
+    return Flow.from_string(text, source=str(path), resolver=beside(path.parent)), own
 
 
 def imports_of(document: Document, folder: Path) -> tuple[str, ...]:

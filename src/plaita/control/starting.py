@@ -10,9 +10,10 @@ from plaita.base.errors import Conflict, FlowLoadError, InputError, NotFound
 from plaita.base.ids import check_id, start_digest
 from plaita.base.json import Json, admit, encode
 from plaita.base.spelling import suggest
-from plaita.core.closure import close_over, open_closure
+from plaita.core.closure import close_over, definition_of, open_closure
 from plaita.core.flow import Flow
 from plaita.core.imports import import_nodes
+from plaita.core.references import at_hand, either_of
 from plaita.engine.types import Property, conform
 from plaita.ports.backend import Backend
 from plaita.ports.flows import FlowVersion
@@ -44,9 +45,23 @@ async def publish(store: Backend, flow: Flow, fallback: str = "") -> FlowVersion
     flow_id = name_of(flow, fallback)
     if not flow_id:
         raise InputError("$.flow_id", "a published flow needs an id")
+    await complete(store, flow)
     closure, document = close_over(flow)
     await store.put_closure(closure, document)
     return await store.publish_flow(flow_id, flow.version or closure[:8], closure)
+
+
+async def complete(store: Backend, flow: Flow) -> None:
+    """Look among the published flows for those it refers to and that were not found beside it."""
+    asked: dict[tuple[str, str], Json] = {}
+    given = flow._resolver
+    while missing := [wanted for wanted in flow.missing if wanted not in asked]:
+        for flow_id, version in missing:
+            found = await store.flow(flow_id, version)
+            document = None if found is None else await store.closure(found.closure)
+            asked[flow_id, version] = None if document is None else definition_of(document)
+        known = at_hand(asked)
+        flow.look_up(known if given is None else either_of(given, known))
 
 
 async def start_flow(
@@ -57,6 +72,7 @@ async def start_flow(
     Raises ``InputError`` when the input violates the flow's type, ``Conflict`` when the id is taken by another start.
     """
     value = check_input(flow, value)
+    await complete(store, flow)
     closure, document = close_over(flow)
     await store.put_closure(closure, document)
     return await _submit(store, name_of(flow, fallback), str(flow.version or ""), closure, value, options)

@@ -8,7 +8,7 @@ import json
 import os
 import re
 import threading
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pydantic import ValidationError
@@ -20,7 +20,7 @@ from plaita.engine.effects import Call, Raised, Returned
 from plaita.engine.expression import EvaluationError, Names, compile_value, get_default_expression_registry
 from plaita.engine.expression.paths import ROOTS
 from plaita.engine.failing import fingerprint, outcome_of
-from plaita.engine.failure import NODE_CODE, Failure
+from plaita.engine.failure import NODE_CODE, Failure, FailureRaised
 from plaita.engine.machine import Run
 from plaita.engine.values import copied
 
@@ -95,6 +95,17 @@ class NodeExecution:
             raise RuntimeError(f"the call of node {self.node_id!r} is over")
         return evaluate_in(self._scope, value)
 
+    def arguments(self) -> Json:
+        """The fields that the node compiled when it was loaded, evaluated. Shared values: not to be changed."""
+        arguments = self._call.node.arguments
+        return None if arguments is None else arguments(self._scope)
+
+    def evaluate_after(self, value: Json, result: Json) -> Json:
+        """Evaluate a value as if the node had that result already: ``$NODE.<its id>`` is ``result``."""
+        scope = CallScope(self._call)
+        scope.nodes = {**scope.nodes, self.node_id: result}
+        return evaluate_in(scope, value)
+
     def get_state(self, key: str, default: Json = None) -> Json:
         """A root by name, with or without ``$``; what this call has set wins."""
         name = key.removeprefix("$")
@@ -135,7 +146,7 @@ def arguments_of(call: Call) -> Json:
     if arguments is None:
         return None
     value = outcome_of(call.node, lambda: arguments(CallScope(call)))
-    return None if isinstance(value, Failure) else value
+    return None if isinstance(value, Failure) else call.node.model.shown(value)
 
 
 def is_another_request(call: Call) -> bool:
@@ -222,6 +233,8 @@ def _exit_code(error: BaseException) -> int:
 def failure_of(error: BaseException, call: Call) -> Failure:
     """What an exception of a node means. Validation, type and expression errors are permanent, the rest may pass."""
     node = call.node
+    if isinstance(error, FailureRaised):
+        return replace(error.failure, message=f"node {node.id!r} ({node.type}): {_stored(error.failure.message)}")
     if isinstance(error, FlowResultError):
         return Failure("error_result", _code(error.code), _stored(error.message), "error_result")
     if isinstance(error, NodeException):

@@ -7,8 +7,12 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from plaita.base.errors import FlowLoadError
+from plaita.base.issues import Issue
 from plaita.base.json import Json, decode, encode
 from plaita.core.flow import Flow
+from plaita.core.loading import levels
+from plaita.core.references import at_hand
 from plaita.node.basic import Node
 from plaita.node.registry import NodeRegistry
 
@@ -19,25 +23,45 @@ _FUNCTION = re.compile(rb"\$F\.([A-Za-z_]\w*)")
 
 
 def close_over(flow: Flow) -> tuple[str, bytes]:
-    """Hash and document of a flow: the definition with a manifest of what loading it needs. The hash covers both.
+    """Hash and document of a flow: the definition, those it refers to, and a manifest of what loading them needs.
 
-    Raises ``FlowLoadError``: a definition that cannot run is not stored.
+    The hash covers all of it. Raises ``FlowLoadError``: a definition that cannot run is not stored.
     """
-    _ = flow.program
+    refuse_missing(flow)
     definition = document_of(flow)
-    body = encode(definition)
+    referred = [(*wanted, document_of(one)) for wanted, one in sorted(flow._references.items(), key=lambda kv: kv[0])]
+    body = encode([definition, *(one for _, _, one in referred)])
+    node_types = {node.node_type for one in (flow, *flow._references.values()) for node in nodes_of(one)}
     manifest = {
         "language": LANGUAGE,
-        "node_types": {name: 1 for name in sorted({node.node_type for node in nodes_of(flow)})},
+        "node_types": {name: 1 for name in sorted(node_types)},
         "functions": sorted({m.decode() for m in _FUNCTION.findall(body)}),
     }
-    document = encode({"format": FORMAT, "manifest": manifest, "flow": definition})
+    content: dict[str, Json] = {"format": FORMAT, "manifest": manifest, "flow": definition}
+    if referred:
+        content["flows"] = [{"flow_id": i, "version": v, "flow": one} for i, v, one in referred]
+    document = encode(content)
     return hashlib.sha256(document).hexdigest(), document
+
+
+def refuse_missing(flow: Flow) -> None:
+    """Raises ``FlowLoadError`` when a flow that it refers to was not found."""
+    if flow.missing:
+        names = ", ".join(repr(f"{i} {v}".rstrip()) for i, v in flow.missing)
+        hint = "put their files beside this one, or publish them"
+        raise FlowLoadError([Issue("error", "reference_missing", "$", f"it refers to flows not found: {names}", hint)])
 
 
 def open_closure(document: bytes, registry: NodeRegistry | None = None) -> Flow:
     """The flow of a closure. Raises ``FlowLoadError`` when this process cannot load it."""
-    return Flow.model_validate(decode(document)["flow"], registry=registry)
+    content = decode(document)
+    referred = {(one["flow_id"], one["version"]): one["flow"] for one in content.get("flows", ())}
+    return Flow.model_validate(content["flow"], registry=registry, resolver=at_hand(referred))
+
+
+def definition_of(document: bytes) -> Json:
+    """The definition in a closure as it was written."""
+    return decode(document)["flow"]
 
 
 def document_of(flow: Flow) -> dict[str, Json]:
@@ -66,8 +90,5 @@ def _plain(value: Any) -> Json:
 
 def nodes_of(flow: Flow) -> Iterator[Node]:
     """Every node of a compiled flow, those of sub-flows included."""
-    work = [flow]
-    while work:
-        for node in work.pop().nodes:
-            yield node
-            work += [sub for _, sub, _ in node.sub_flows() if sub is not None]
+    for level in levels(flow):
+        yield from level.nodes

@@ -9,27 +9,30 @@ from typing import Any
 from plaita.base.duration import parse_duration_ms
 from plaita.base.errors import InputError
 from plaita.base.issues import Issue
+from plaita.base.limits import SUBFLOW_DEPTH_MAX
 from plaita.base.spelling import fold, suggest
 from plaita.core.flow import FLOW_KEYS, Flow
 from plaita.core.validate import RULES, FlowView
 from plaita.engine.expression import Names, get_default_expression_registry
 from plaita.engine.frames import escape
-from plaita.engine.linking import Linking, NodeLink, mark_cycles
+from plaita.engine.linking import Linking, NodeLink, Resolve, mark_cycles, nothing_known
 from plaita.engine.program import CNode, Graph, Program
 from plaita.engine.steps import cyclic
 from plaita.engine.types import Property, parse_property
 
 
-def compile_root(flow: Flow) -> tuple[Program, list[Issue]]:
-    """A program and everything there is to say about the flow; with errors the program must not run."""
-    linking = Linking(get_default_expression_registry().table())
+def compile_root(flow: Flow, resolve: Resolve = nothing_known) -> tuple[Program, Linking]:
+    """A program, and the linking with everything there is to say; with errors the program must not run."""
+    linking = Linking(get_default_expression_registry().table(), resolve=resolve)
+    linking.chain = (flow,)
     _roots(flow, linking)
     root = _link_level(flow, linking, _Place())
-    return Program(root, linking.graphs, tuple(dict.fromkeys(linking.waits)), linking.calls), linking.issues
+    return Program(root, linking.graphs, tuple(dict.fromkeys(linking.waits)), linking.calls), linking
 
 
 def _roots(flow: Flow, linking: Linking) -> None:
     """Which roots do the nodes of a flow and of its sub-flows provide? A custom node that declares none opens all."""
+    linking.open_roots = False
     provided: set[str] = set()
     work = [flow]
     while work:
@@ -54,23 +57,63 @@ def link_sub_flow(flow: Flow, link: NodeLink, field: str, key: str | None) -> Gr
     return _link_level(flow, link.linking, _Place(path, entry, link.label, link.graph, link.names))
 
 
+def link_apart(flow: Flow, link: NodeLink, flow_id: str) -> Graph | None:
+    """Compile the flow that a node refers to. Its own problems are told in one issue of the node."""
+    linking = link.linking
+    if any(_is_same(flow, one) for one in linking.chain):
+        around = " -> ".join(str(one.flow_id or "the flow") for one in (*linking.chain, flow))
+        link.report("reference_recursive", "flow_id", f"the flow refers to itself: {around}")
+        return None
+    if len(linking.chain) > SUBFLOW_DEPTH_MAX:
+        link.report("too_deep", "flow_id", f"references are nested deeper than {SUBFLOW_DEPTH_MAX}")
+        return None
+    if len(linking.graphs) > GRAPHS_MAX:
+        link.report("too_large", "flow_id", f"with all it refers to the flow has more than {GRAPHS_MAX:,} sub-flows")
+        return None
+    kept = (linking.issues, linking.chain, linking.open_roots, linking.extra_roots)
+    linking.issues, linking.chain = [], (*linking.chain, flow)
+    _roots(flow, linking)
+    entry = f"{link.graph.entry}/{escape(link.cn.id)}"
+    graph = _link_level(flow, linking, _Place("$", entry, link.label, apart=flow_id))
+    found = [i for i in linking.issues if i.severity == "error"]
+    linking.issues, linking.chain, linking.open_roots, linking.extra_roots = kept
+    if found:
+        more = f" and {len(found) - 1} more" if len(found) > 1 else ""
+        text = f"flow {flow_id!r} does not load: {found[0].path}: {found[0].message}{more}"
+        link.report("reference_broken", "flow_id", text, hint=found[0].hint)
+        return None
+    return graph
+
+
+def _is_same(flow: Flow, other: Flow) -> bool:
+    named = flow.flow_id is not None and flow.flow_id == other.flow_id and flow.version == other.version
+    return flow is other or named
+
+
 _NOTHING = Names(())
+GRAPHS_MAX = 20_000
+"""Levels of one program: a flow that several others refer to is compiled for each of them."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where a level stands: JSON path, entry of its graph, address for people, and what encloses it."""
+    """Where a level stands: JSON path, entry of its graph, address for people, and what encloses it.
+
+    ``apart``: the id under which it was referred to; nothing encloses it.
+    """
 
     path: str = "$"
     entry: str = ""
     label: str = ""
     parent: Graph | None = None
     outer: Names = _NOTHING
+    apart: str | None = None
 
 
 def _link_level(flow: Flow, linking: Linking, place: _Place) -> Graph:
     path, label = place.path, place.label
-    graph = Graph(flow.flow_id, place.parent, place.entry)
+    graph = Graph(flow.flow_id or place.apart, place.parent, place.entry)
+    graph.apart = place.apart is not None
     linking.graphs[place.entry] = graph
     linking.issues += [replace(i, path=path + i.path[1:]) for i in flow._drafted]
     _header(flow, graph, linking, path)

@@ -7,28 +7,37 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Self
 
-from pydantic import AliasChoices, BaseModel, ConfigDict, Field, PrivateAttr, field_validator
+from pydantic import AliasChoices, ConfigDict, Field, PrivateAttr, field_validator
 
 from plaita.base.duration import parse_duration_ms
-from plaita.base.errors import FlowLoadError, NotFound
+from plaita.base.errors import FlowLoadError, NodeNotFoundError, NotFound
 from plaita.base.issues import Issue
 from plaita.base.json import Json
+from plaita.node.editing import Editable
 from plaita.node.spelling import either, spellings
 
 if TYPE_CHECKING:
+    from plaita.core.references import Resolver
     from plaita.engine.program import Program
     from plaita.node.basic import Node
     from plaita.node.registry import NodeRegistry
 
 
-class Flow(BaseModel):
+class Flow(Editable):
     """A flow: a graph of nodes.
 
     ``Flow.from_file("order.yaml").run(amount=120)`` runs it in this process. Every way of reading reports all
-    problems at once as ``FlowLoadError``; warnings are in ``issues``.
+    problems at once as ``FlowLoadError``; warnings are in ``issues``. Fields, nodes and fields of nodes may be assigned
+    later: the flow is compiled anew at its next use.
     """
 
-    model_config = ConfigDict(extra="ignore", populate_by_name=True, arbitrary_types_allowed=True, defer_build=True)
+    model_config = ConfigDict(
+        extra="ignore",
+        populate_by_name=True,
+        arbitrary_types_allowed=True,
+        defer_build=True,
+        validate_assignment=True,
+    )
 
     flow_id: str | None = Field(None, validation_alias=AliasChoices("flow_id", "flowId", "id"))
     version: Any = None
@@ -51,6 +60,10 @@ class Flow(BaseModel):
     _program: Any = PrivateAttr(default=None)
     _nodes_registry: Any = PrivateAttr(default=None)
     _document: Any = PrivateAttr(default=None)
+    _resolver: Any = PrivateAttr(default=None)
+    _references: dict[tuple[str, str], Any] = PrivateAttr(default_factory=dict)
+    _missing: tuple[tuple[str, str], ...] = PrivateAttr(default=())
+    _compiled: Any = PrivateAttr(default=None)
 
     @field_validator("version")
     @classmethod
@@ -94,6 +107,8 @@ class Flow(BaseModel):
         """The compiled flow; compiled at the first use. Raises ``FlowLoadError``."""
         if self._program is None:
             _loading().compile_flow(self)
+        elif self._compiled.is_stale(self):
+            _loading().compile_again(self)
         if self._program is None:
             raise AssertionError("compile_flow leaves a program or raises")
         program: Program = self._program
@@ -101,12 +116,22 @@ class Flow(BaseModel):
 
     @classmethod
     def model_validate(
-        cls, obj: Any, *, registry: NodeRegistry | None = None, strict: bool | None = None, **_: Any
+        cls,
+        obj: Any,
+        *,
+        registry: NodeRegistry | None = None,
+        strict: bool | None = None,
+        resolver: Resolver | None = None,
+        **_: Any,
     ) -> Self:
-        """A flow from its document. Raises ``FlowLoadError`` with every problem; ``strict``: warnings are problems."""
+        """A flow from its document. Raises ``FlowLoadError`` with every problem; ``strict``: warnings are problems.
+
+        ``resolver`` finds the flows that ``reference`` nodes name: id and version in, a document or ``None`` out.
+        """
         if isinstance(obj, cls):
             return obj
-        flow: Self = _loading().loaded(cls, obj, registry, None, strict=bool(strict))
+        loading = _loading()
+        flow: Self = loading.loaded(cls, obj, loading.Reading(registry, resolver, bool(strict)))
         return flow
 
     @classmethod
@@ -125,14 +150,19 @@ class Flow(BaseModel):
         registry: NodeRegistry | None = None,
         source: str = "the flow text",
         strict: bool = False,
+        resolver: Resolver | None = None,
     ) -> Self:
-        """A flow from JSON or YAML text; ``strict``: warnings are errors."""
-        flow: Self = _loading().loaded_text(cls, content, registry, source, strict=strict)
+        """A flow from JSON or YAML text; ``strict`` and ``resolver`` as for ``model_validate``."""
+        loading = _loading()
+        flow: Self = loading.loaded_text(cls, content, source, loading.Reading(registry, resolver, strict))
         return flow
 
     @classmethod
     def from_file(cls, path: str | Path, *, registry: NodeRegistry | None = None) -> Self:
-        """A flow from a JSON or YAML file. Raises ``NotFound`` when the file cannot be read."""
+        """A flow from a JSON or YAML file; flows it refers to are looked for beside it.
+
+        Raises ``NotFound`` when the file cannot be read.
+        """
         try:
             text = Path(path).read_text(encoding="utf-8")
         except OSError as e:
@@ -140,7 +170,9 @@ class Flow(BaseModel):
         except UnicodeDecodeError:
             issue = Issue("error", "not_text", "$", "the file is not UTF-8 text")
             raise FlowLoadError([issue], str(path)) from None
-        return cls.from_string(text, registry=registry, source=str(path))
+        from plaita.core.references import beside
+
+        return cls.from_string(text, registry=registry, source=str(path), resolver=beside(Path(path).parent))
 
     def run(self, params: dict[str, Any] | None = None, /, **kwargs: Any) -> Json:
         """Run to the end in this process and return the output.
@@ -158,14 +190,31 @@ class Flow(BaseModel):
 
         return await arun_flow(self, merge_input(params, kwargs))
 
+    def resolve_nodes(self, registry: NodeRegistry | None = None) -> list[Node]:
+        """The nodes of this level; those that are still documents are read. Problems are told when it is compiled."""
+        loading = _loading()
+        loading.draft_nodes(self, registry or self._nodes_registry or loading.get_default_registry())
+        return self.nodes
+
     def find_node_by_id(self, node_id: str) -> Node | None:
         """A node of this level."""
-        return next((n for n in self.nodes if n.id == node_id), None)
+        return next((n for n in self.resolve_nodes() if n.id == node_id), None)
 
     @property
     def start_node(self) -> Node | None:
         """The entry."""
-        return next((n for n in self.nodes if n.node_type == "start"), None)
+        return next((n for n in self.resolve_nodes() if n.node_type == "start"), None)
+
+    def next_node(self, node: Node, branch: str | None = None) -> Node | None:
+        """The node that follows: where ``branch`` says after a branching node, else ``next``; ``None`` when none does.
+
+        Raises ``NodeNotFoundError`` for a name that is no node of this level.
+        """
+        target = branch if node.branching else node.next
+        found = None if target is None else self.find_node_by_id(target)
+        if target is not None and found is None:
+            raise NodeNotFoundError(message=f"node {node.id!r} leads to {target!r}, which is not a node of this flow")
+        return found
 
     def may_wait(self) -> tuple[str, ...]:
         """Where the flow may wait: addresses without rounds. Empty: it always finishes in one process."""
@@ -176,6 +225,22 @@ class Flow(BaseModel):
         from plaita.core.compiling import declared
 
         return declared(self.input_type)
+
+    @property
+    def missing(self) -> tuple[tuple[str, str], ...]:
+        """Flows it refers to, itself or through others, that were not found: id and version (empty: the latest)."""
+        _ = self.program
+        return self._missing
+
+    def look_up(self, resolver: Resolver) -> None:
+        """Look for the flows it refers to there from now on."""
+        self._resolver, self._program = resolver, None
+
+    def link_apart(self, link: Any, flow_id: str) -> Any:
+        """Compile as the flow a node refers to; see ``plaita.node.subflow``."""
+        from plaita.core.compiling import link_apart
+
+        return link_apart(self, link, flow_id)
 
     def link_under(self, link: Any, field: str, key: str | None) -> Any:
         """Compile as the sub-flow of a node; see ``plaita.node.subflow``."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextvars import ContextVar
-from dataclasses import replace
-from typing import Any, TypeVar
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias, TypeVar
 
 from pydantic import ValidationError
 
@@ -15,13 +16,18 @@ from plaita.base.spelling import fold
 from plaita.core.compiling import compile_root
 from plaita.core.drafting import deep_fields, draft_node, field_issues
 from plaita.core.flow import Flow
+from plaita.core.references import Resolver
 from plaita.core.text import Document, read_document
+from plaita.engine.linking import Resolve
+from plaita.node.basic import Node
+from plaita.node.editing import edits_in_process
 from plaita.node.registry import NodeRegistry, get_default_registry
 
 _registry: ContextVar[NodeRegistry | None] = ContextVar("registry", default=None)
 _depth: ContextVar[int] = ContextVar("depth", default=0)
 
 F = TypeVar("F", bound=Flow)
+Signature: TypeAlias = list[tuple[int, int]]
 
 
 def draft(value: Any, registry: NodeRegistry, cls: type[F]) -> F:
@@ -53,7 +59,7 @@ def draft(value: Any, registry: NodeRegistry, cls: type[F]) -> F:
             text = f"flows are nested deeper than {SUBFLOW_DEPTH_MAX}"
             issues.append(Issue("error", "too_deep", "$", text))
         else:
-            flow.nodes = [draft_node(raw, i, registry, issues) for i, raw in enumerate(raw_nodes)]
+            flow.__dict__["nodes"] = [draft_node(raw, i, registry, issues) for i, raw in enumerate(raw_nodes)]
     finally:
         _registry.reset(token)
         _depth.reset(level)
@@ -62,21 +68,30 @@ def draft(value: Any, registry: NodeRegistry, cls: type[F]) -> F:
     return flow
 
 
-def loaded_text(cls: type[F], content: str, registry: NodeRegistry | None, source: str, *, strict: bool) -> F:
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How a flow is read: the node types, where flows it refers to come from, and whether warnings are errors."""
+
+    registry: NodeRegistry | None = None
+    resolver: Resolver | None = None
+    strict: bool = False
+
+
+def loaded_text(cls: type[F], content: str, source: str, reading: Reading) -> F:
     """A flow from its text."""
     document = read_document(content, source)
-    return loaded(cls, document.value, registry, document, strict=strict)
+    return loaded(cls, document.value, reading, document)
 
 
-def loaded(cls: type[F], value: Any, registry: NodeRegistry | None, document: Document | None, *, strict: bool) -> F:
+def loaded(cls: type[F], value: Any, reading: Reading, document: Document | None = None) -> F:
     """A flow from its document, compiled. Raises ``FlowLoadError``."""
     if not value and document is None:
         issue = Issue("error", "empty", "$", "the flow is empty", 'a flow is an object with "nodes"')
         raise FlowLoadError([issue])
-    flow = draft(value, registry or get_default_registry(), cls)
-    flow._document = document
+    flow = draft(value, reading.registry or get_default_registry(), cls)
+    flow._document, flow._resolver = document, reading.resolver
     compile_flow(flow)
-    if strict and flow.issues:
+    if reading.strict and flow.issues:
         raise FlowLoadError([replace(i, severity="error") for i in flow.issues], document.source if document else "")
     return flow
 
@@ -84,23 +99,90 @@ def loaded(cls: type[F], value: Any, registry: NodeRegistry | None, document: Do
 def compile_flow(flow: Flow) -> None:
     """Compile; warnings become ``flow.issues``. Raises ``FlowLoadError`` when there are errors."""
     _draft_own(flow)
-    program, issues = compile_root(flow)
-    document = flow._document
+    program, linking = compile_root(flow, _drafts(flow))
+    flow._references, flow._missing = linking.references, tuple(dict.fromkeys(linking.missing))
+    issues, document = linking.issues, flow._document
     if document is not None:
         issues = [*document.issues, *issues]
     if any(i.severity == "error" for i in issues):
         found = issues if document is None else [placed(issue, document) for issue in issues]
         ordered = sorted(found, key=lambda i: i.severity != "error")
         raise FlowLoadError(ordered, "the flow" if document is None else document.source)
-    flow._program, flow._issues = program, tuple(issues)
+    flow._program, flow._issues, flow._located = program, tuple(issues), False
+    flow._compiled = Compiled(edits_in_process(), list(flow.nodes), _signature(flow))
+
+
+@dataclass(slots=True)
+class Compiled:
+    """What a program was made of, to tell whether it still fits."""
+
+    edits: int
+    nodes: list[Node]
+    signature: Signature
+
+    def is_stale(self, flow: Flow) -> bool:
+        """Was something assigned since? Cheap while nothing was assigned anywhere."""
+        if self.edits == edits_in_process() and self.nodes == flow.nodes:
+            return False
+        if self.nodes != flow.nodes or self.signature != _signature(flow):
+            return True
+        self.edits = edits_in_process()
+        return False
+
+
+def _signature(flow: Flow) -> Signature:
+    """Every flow and node of the tree with the number of its edits."""
+    return [(id(one), one.edits) for level in levels(flow) for one in (level, *level.nodes)]
+
+
+def levels(flow: Flow) -> Iterator[Flow]:
+    """The flow and every sub-flow in it."""
+    work = [flow]
+    while work:
+        level = work.pop()
+        yield level
+        for node in level.nodes:
+            if isinstance(node, Node):
+                work += [sub for _, sub, _ in node.sub_flows() if sub is not None]
+
+
+def compile_again(flow: Flow) -> None:
+    """Compile after something was assigned: what the documents said counts no more, the objects do."""
+    flow._program = None
+    for level in levels(flow):
+        registry = level._nodes_registry or flow._nodes_registry or get_default_registry()
+        level._raw, level._raws, level._drafted, level._document = {}, [], [], None
+        level._nodes_registry = registry
+        draft_nodes(level, registry)
+    compile_flow(flow)
+
+
+def _drafts(flow: Flow) -> Resolve:
+    """The flows that a flow refers to, each read once."""
+    resolver, registry = flow._resolver, flow._nodes_registry or get_default_registry()
+    drafts: dict[tuple[str, str], Flow | None] = {}
+
+    def resolve(flow_id: str, version: str) -> Flow | None:
+        wanted = (flow_id, version)
+        if wanted not in drafts:
+            found = None if resolver is None else resolver(flow_id, version)
+            drafts[wanted] = None if found is None else draft(found, registry, Flow)
+        return drafts[wanted]
+
+    return resolve
 
 
 def _draft_own(flow: Flow) -> None:
     """Read the node documents of a flow that was made of objects."""
     if not flow._raws and flow.nodes and flow._nodes_registry is None:
-        registry = get_default_registry()
-        flow._nodes_registry = registry
-        flow.nodes = [draft_node(raw, i, registry, flow._drafted) for i, raw in enumerate(flow.nodes)]
+        flow._nodes_registry = get_default_registry()
+        draft_nodes(flow, flow._nodes_registry)
+
+
+def draft_nodes(flow: Flow, registry: NodeRegistry) -> None:
+    """Read the nodes of this level that are still documents; it is no edit."""
+    if not all(isinstance(node, Node) for node in flow.nodes):
+        flow.__dict__["nodes"] = [draft_node(raw, i, registry, flow._drafted) for i, raw in enumerate(flow.nodes)]
 
 
 def placed(issue: Issue, document: Document) -> Issue:

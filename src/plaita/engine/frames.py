@@ -45,10 +45,13 @@ class Frame:
     )  # fmt: skip
 
     def __init__(self, run: Run, graph: Graph, parent: Frame | None, host: Frame | None, base: str) -> None:
-        self.run, self.graph, self.parent, self.host, self.base = run, graph, parent, host, base
+        self.run, self.graph, self.host, self.base = run, graph, host, base
+        self.parent = None if graph.apart else parent
         self.hnode: CNode | None = None
         self.key: int | str | None = None
         self.globals: dict[str, Json] = graph.globals
+        if graph.apart:
+            self.globals = {**graph.globals, "flow_id": graph.flow_id, "run_token": run.execution_id}
         self.env: Mapping[str, str] = run.exposed(graph)
         self.limit: int | None = None
         self.keys: set[str] = set()

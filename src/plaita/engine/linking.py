@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from plaita.base.issues import Issue
 from plaita.base.json import Json
@@ -16,12 +16,25 @@ from plaita.engine.program import CNode, Eval, Graph
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+Resolve: TypeAlias = "Callable[[str, str], Any]"
+"""The flow of an id and a version (empty: the latest), or ``None``."""
+
+
+def nothing_known(flow_id: str, version: str) -> None:
+    """The resolver of a flow that stands alone."""
+    return
+
+
 LOOP_ROOTS = frozenset({"LOOP-ITEM", "LOOP-INDEX", "LOOP-RESULT"})
 
 
 @dataclass(slots=True)
 class Linking:
-    """State of one load, shared by all its graphs. ``waits`` collects where the flow may wait."""
+    """State of one load, shared by all its graphs. ``waits`` collects where the flow may wait.
+
+    ``references`` are the flows that were found by id and wanted version (empty: the latest), ``missing`` those that
+    were not; ``chain`` the flows that referred to the one being linked.
+    """
 
     functions: FunctionTable
     issues: list[Issue] = field(default_factory=list)
@@ -30,6 +43,10 @@ class Linking:
     calls: bool = False
     open_roots: bool = False
     extra_roots: frozenset[str] = frozenset()
+    resolve: Resolve = nothing_known
+    references: dict[tuple[str, str], Any] = field(default_factory=dict)
+    missing: list[tuple[str, str]] = field(default_factory=list)
+    chain: tuple[Any, ...] = ()
 
 
 @dataclass(slots=True)

@@ -84,10 +84,14 @@ def _not_linked(frame: Frame) -> CNode | None:
 
 
 class Graph:
-    """One flow level: the flow, a child flow, the body of a collection node, a branch."""
+    """One flow level: the flow, a child flow, the body of a collection node, a branch.
+
+    ``parent`` is the level whose scope it sees. ``apart``: it was referred to, so its frames see no other.
+    """
 
     __slots__ = (
-        "entry", "env_names", "flow_id", "globals", "input_type", "nodes", "output_type", "parent", "start", "timeout",
+        "apart", "entry", "env_names", "flow_id", "globals", "input_type", "nodes", "output_type", "parent", "start",
+        "timeout",
     )  # fmt: skip
 
     def __init__(self, flow_id: str | None, parent: Graph | None, entry: str = "") -> None:
@@ -99,6 +103,7 @@ class Graph:
         self.input_type: Property | None = None
         self.output_type: Property | None = None
         self.timeout: int | None = None
+        self.apart = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from pydantic import AliasGenerator, BaseModel, ConfigDict, Field, field_validator
+from pydantic import AliasGenerator, ConfigDict, Field, field_validator
 
 from plaita.base.duration import parse_duration_ms
 from plaita.base.json import Json
 from plaita.base.limits import NODE_TIMEOUT_MS_MAX
 from plaita.engine import steps
+from plaita.node.editing import Editable
 from plaita.node.handlers import (
     NO_ERROR_HANDLER,
     NO_TIMEOUT_HANDLER,
@@ -28,7 +29,7 @@ BASE_FIELDS = frozenset(
 )
 
 
-class Node(BaseModel):
+class Node(Editable):
     """A node of a flow.
 
     A custom node subclasses it, sets ``node_type``, types its fields and writes ``execute(self, execution)`` or
@@ -45,6 +46,7 @@ class Node(BaseModel):
         arbitrary_types_allowed=True,
         protected_namespaces=(),
         defer_build=True,
+        validate_assignment=True,
         alias_generator=AliasGenerator(validation_alias=lambda name: either(name)),
     )
 
@@ -130,6 +132,10 @@ class Node(BaseModel):
         if self.timeout not in ("", None):
             is_expression = isinstance(self.timeout, str) and self.timeout.startswith("$")
             cn.timeout = link.value(self.timeout, "timeout") if is_expression else parse_duration_ms(self.timeout)
+
+    def shown(self, arguments: Json) -> Json:
+        """The evaluated fields as people may see them in the history; a node with secrets in its fields masks them."""
+        return arguments
 
     def execute(self, execution: Any) -> Json:
         """Perform the node; return its result as JSON. Overridden by custom nodes (or ``arun``)."""

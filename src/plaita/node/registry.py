@@ -31,15 +31,14 @@ BUILT_IN = {
     "mock": "mock:Mock",
     "parallel": "concurrent:Parallel",
     "reduce": "collection:ReduceNode",
+    "reference": "reference:ReferenceFlow",
     "start": "start:Start",
     "switch": "decide:Switch",
     "while": "collection:WhileNode",
 }
 """Module and class of each built-in type; a module is imported when a flow first names one of its types."""
 
-UNAVAILABLE = frozenset(
-    {"calculate", "code", "http", "http_callback", "kafka_queue", "redis", "redis_queue", "reference"}
-)
+UNAVAILABLE = frozenset({"calculate", "code", "http", "http_callback", "kafka_queue", "redis", "redis_queue"})
 """Documented types that this release does not have. A class registered under such a name is used as any other."""
 
 

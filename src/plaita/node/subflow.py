@@ -16,6 +16,9 @@ class SubFlow(Protocol):
     def link_under(self, link: NodeLink, field: str, key: str | None) -> Graph:
         """Compile as the sub-flow of a node."""
 
+    def link_apart(self, link: NodeLink, flow_id: str) -> Graph | None:
+        """Compile as the flow a node refers to: nothing of the node's scope is seen. ``None``: it does not load."""
+
 
 _readers: list[Callable[[Any], SubFlow]] = []
 

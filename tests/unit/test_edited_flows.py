@@ -1,0 +1,77 @@
+"""A flow whose objects are assigned to after it was made runs as it is then."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from plaita import Flow, Runtime
+from plaita.base.errors import FlowLoadError
+from plaita.node.assignment import Assignment
+from plaita.node.start import Start
+from tests.support.flows import chain
+
+
+def adding(node_id: str, output: Any) -> dict[str, Any]:
+    return {"id": node_id, "type": "assignment", "output": output}
+
+
+def found(flow: Flow, node_id: str) -> Any:
+    node = flow.find_node_by_id(node_id)
+    assert node is not None
+    return node
+
+
+def test_an_assigned_field_of_a_node_counts_at_the_next_run() -> None:
+    flow = Flow.model_validate(chain(adding("a", 1)))
+    assert flow.run() == 1
+    found(flow, "a").output = "$INPUT.x"
+    assert flow.run(x=5) == 5
+
+
+def test_assigned_nodes_replace_those_of_the_document() -> None:
+    flow = Flow.model_validate(chain(adding("a", 1)))
+    flow.nodes = [Start(id="s", next="a"), Assignment(id="a", output=2, next="e"), {"id": "e", "type": "end"}]
+    found(flow, "e").output = "$NODE.a"
+    assert flow.run() == 2
+
+
+def test_nodes_added_to_the_list_count() -> None:
+    flow = Flow.model_validate(chain(adding("a", 1)))
+    flow.run()
+    flow.nodes.append({"id": "b", "type": "assignment", "output": 7, "next": "end"})
+    found(flow, "a").next = "b"
+    found(flow, "end").output = "$NODE.b"
+    assert flow.run() == 7
+
+
+def test_an_edit_inside_a_sub_flow_counts() -> None:
+    flow = Flow.model_validate(chain({"id": "c", "type": "child", "childFlow": chain(adding("a", 1))}))
+    assert flow.run() == 1
+    found(found(flow, "c").child_flow, "a").output = 2
+    assert flow.run() == 2
+
+
+def test_an_assigned_sub_flow_counts() -> None:
+    flow = Flow.model_validate(chain({"id": "c", "type": "child", "childFlow": chain(adding("a", 1))}))
+    flow.run()
+    found(flow, "c").child_flow = chain(adding("a", 3))
+    assert flow.run() == 3
+
+
+def test_a_wrong_edit_is_refused_when_it_is_made_or_at_the_next_run() -> None:
+    flow = Flow.model_validate(chain(adding("a", 1)))
+    with pytest.raises(ValidationError, match="24 hours"):
+        found(flow, "a").timeout = "P2D"
+    found(flow, "a").next = "nowhere"
+    with pytest.raises(FlowLoadError, match="'nowhere'"):
+        flow.run()
+
+
+def test_what_is_stored_of_an_edited_flow_is_the_edited_flow() -> None:
+    flow = Flow.model_validate(chain(adding("a", 1), flow_id="f"))
+    found(flow, "a").output = 4
+    with Runtime.open("memory:") as runtime:
+        assert runtime.start(flow).wait()["output"] == 4
