@@ -39,6 +39,10 @@ ADVICE: Final[dict[str, str]] = {
         "The message names what is missing here: a node type or an import, another store, or a choice that this "
         "version does not offer. Nothing was started."
     ),
+    "PLT-E09": (
+        "The message names what was refused and the rule: `blockPrivateNetworks`, `allowedHosts`, `deniedHosts` of an "
+        "`http` node, or a setting of the process. Change the rule if it is wrong; the node is never retried."
+    ),
     "PLT-E11": (
         "The message shows the expression, the operator or function, and the types it got. In a flow it is the failure "
         "of the node that holds the expression, and it is never retried: give the value another type, or guard it with "
@@ -79,4 +83,13 @@ ADVICE: Final[dict[str, str]] = {
         "The author of the flow ends it this way: `code` and `message` are theirs, and the flow documents them. "
         "Nothing is broken."
     ),
+    "PLT-E30": (
+        "`run_distributed` was asked for a step that does not exist: the execution has ended, the resume type is "
+        "unknown, or the saved context is of another flow. Start a new execution, or pass the context of the last step."
+    ),
+    "PLT-E31": (
+        "An `event` or `timeout` must carry the `subscription_id` of the pending node, and an execution that waits "
+        "takes no `continue`. Correct the answer and call again with the same context."
+    ),
+    "PLT-E32": "It cannot occur: state holds JSON only, and what is not JSON is refused where it arises.",
 }

@@ -9,6 +9,7 @@
     ├── Unavailable                PLT-E06  unavailable: the store cannot be used
     ├── ResumeRefused              PLT-E07  resume_refused: the wait is gone or answered
     ├── NotSupported               PLT-E08  not_supported
+    ├── PolicyDenied               PLT-E09  policy_denied: possible here, and not allowed
     ├── EvaluationError            PLT-E11  node_error: an expression failed while it ran
     ├── ExpressionSyntaxError      PLT-E12  expression_error: a text is no expression
     └── FlowExecutionException     PLT-E20  how a flow ended; ``code`` is the documented number
@@ -19,8 +20,11 @@
         ├── FlowTimeoutError       PLT-E25
         │   └── ExecutionDeadlineError  PLT-E26
         ├── FlowErrorException     PLT-E27
+        │   └── ResumeError        PLT-E30
+        │       └── ResumeGuardError    PLT-E31
         ├── FlowCancelledException PLT-E28
-        └── ErrorResultException   PLT-E29
+        ├── ErrorResultException   PLT-E29
+        └── StateSnapshotError     PLT-E32
 
 Each class carries a stable ``reference`` (a page under ``docs/reference/errors``) and each error a public ``kind``
 (one of ``KINDS``). All survive pickling. The two of the expression language stand beside it, in
@@ -137,6 +141,13 @@ class NotSupported(_Worded):
     kind = "not_supported"
 
 
+class PolicyDenied(_Worded):
+    """A policy forbids it, for example an address that a node must not reach. Trying again does not help."""
+
+    reference = "PLT-E09"
+    kind = "policy_denied"
+
+
 class FlowExecutionException(PlaitaError, RuntimeError):
     """How it ended. ``code`` is the documented number or the author's own; ``path`` names nodes, outermost first."""
 
@@ -231,3 +242,21 @@ class ErrorResultException(FlowExecutionException):
 
     reference = "PLT-E29"
     default_type = "error_result"
+
+
+class ResumeError(FlowErrorException):
+    """A saved execution could not go on: there is no further step, or the answer could not be used."""
+
+    reference = "PLT-E30"
+
+
+class ResumeGuardError(ResumeError):
+    """The answer does not belong to the wait. Nothing was changed: the saved context is still good."""
+
+    reference = "PLT-E31"
+
+
+class StateSnapshotError(FlowExecutionException):
+    """State that cannot be copied. State is JSON and always can be; the name is kept for code that catches it."""
+
+    reference = "PLT-E32"

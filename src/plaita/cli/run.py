@@ -80,7 +80,7 @@ def read_run(
 
 def _run_once(work: Running, settings: Settings) -> None:
     from plaita.cli.screen import show_json
-    from plaita.core.executor import Options, run_flow
+    from plaita.core.drivers import Options, run_flow
 
     assert work.file is not None
     engine = settings.engine

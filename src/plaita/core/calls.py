@@ -64,6 +64,7 @@ class NodeExecution:
         self._call, self._frame = call, call.frame
         self._scope = CallScope(call)
         self._set: dict[str, Json] = {}
+        self._scratch: dict[str, Json] = {}
         self._over = False
         self.attempt = call.attempt
         self.idempotency_key = f"{incarnation}/{call.key.removeprefix('/')}"
@@ -109,8 +110,9 @@ class NodeExecution:
     def get_state(self, key: str, default: Json = None) -> Json:
         """A root by name, with or without ``$``; what this call has set wins."""
         name = key.removeprefix("$")
-        if name in self._set:
-            return self._set[name]
+        for own in (self._scratch, self._set):
+            if name in own:
+                return own[name]
         if name in ("INPUT", "NODE", "GLOBAL", "PARENT", "FLOW_ID", "EXECUTION_ID", "LAST_NODE", "BRANCH"):
             return self.evaluate(f"${name}")
         return copied((self._frame.extra or {}).get(name, default))
@@ -129,6 +131,32 @@ class NodeExecution:
         """A value of ``$GLOBAL``."""
         found = self.evaluate(f"$GLOBAL[{json.dumps(key, ensure_ascii=False)}]")
         return default if found is None else found
+
+    @property
+    def context(self) -> dict[str, Json]:
+        """The documented roots as they are at the call; a copy."""
+        names = ("INPUT", "NODE", "GLOBAL", "PARENT", "FLOW_ID", "EXECUTION_ID", "LAST_NODE", "BRANCH")
+        own = {**(self._frame.extra or {}), **self._set}
+        return {f"${name}": self.get_state(name) for name in (*names, *own)}
+
+    def set_scratch(self, key: str, value: Json) -> None:
+        """Set a root that only this call sees, through ``get_state`` and ``context``."""
+        self._scratch |= admit({key.removeprefix("$"): value}, "$")
+
+    def get_child_execution(self) -> Any:
+        """A ``FlowExecution`` for flows that the node runs itself: in this process, whole, and without waits."""
+        from plaita.core.executor import FlowExecution
+
+        manager = getattr(self._frame.run.conditions.trace, "manager", None)
+        return FlowExecution(callback_manager=manager)
+
+    def run_compatible(self, flow: Any, lazy: bool = False, *args: Any, **kwargs: Any) -> Any:
+        """Run a flow in this process; see ``get_child_execution``."""
+        return self.get_child_execution().run_compatible(flow, lazy, *args, **kwargs)
+
+    async def arun_compatible(self, flow: Any, lazy: bool = False, *args: Any, **kwargs: Any) -> Any:
+        """``run_compatible`` for ``arun``."""
+        return await self.get_child_execution().arun_compatible(flow, lazy, *args, **kwargs)
 
     def close(self) -> None:
         """The call is over: the view answers no more."""
@@ -232,6 +260,10 @@ def _exit_code(error: BaseException) -> int:
 
 def failure_of(error: BaseException, call: Call) -> Failure:
     """What an exception of a node means. Validation, type and expression errors are permanent, the rest may pass."""
+    return replace(_failure_of(error, call), origin=error)
+
+
+def _failure_of(error: BaseException, call: Call) -> Failure:
     node = call.node
     if isinstance(error, FailureRaised):
         return replace(error.failure, message=f"node {node.id!r} ({node.type}): {_stored(error.failure.message)}")

@@ -113,7 +113,7 @@ class _Place:
 def _link_level(flow: Flow, linking: Linking, place: _Place) -> Graph:
     path, label = place.path, place.label
     graph = Graph(flow.flow_id or place.apart, place.parent, place.entry)
-    graph.apart = place.apart is not None
+    graph.apart, graph.model = place.apart is not None, flow
     linking.graphs[place.entry] = graph
     linking.issues += [replace(i, path=path + i.path[1:]) for i in flow._drafted]
     _header(flow, graph, linking, path)

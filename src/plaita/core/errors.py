@@ -18,6 +18,9 @@ from plaita.base.errors import (
     NodeNotFoundError,
     NodeTimeoutError,
     PlaitaError,
+    ResumeError,
+    ResumeGuardError,
+    StateSnapshotError,
     WaitNotPossible,
 )
 from plaita.engine.failure import Failure
@@ -27,8 +30,8 @@ __all__ = [
     "ErrorHandler", "ErrorResultException", "ErrorStrategy", "ExecutionDeadlineError", "FlowCancelledException",
     "FlowErrorException", "FlowErrorType", "FlowExecutionException", "FlowLoadError", "FlowResultError",
     "FlowStartMissingError", "FlowTimeoutError", "InputError", "NodeException", "NodeExecutionError",
-    "NodeNotFoundError", "NodeTimeoutError", "PlaitaError", "RecoverableErrorHandler", "WaitNotPossible",
-    "exception_of",
+    "NodeNotFoundError", "NodeTimeoutError", "PlaitaError", "RecoverableErrorHandler", "ResumeError",
+    "ResumeGuardError", "ResumeType", "StateSnapshotError", "WaitNotPossible", "exception_of",
 ]  # fmt: skip
 
 
@@ -46,12 +49,22 @@ class FlowErrorType(StrEnum):
     CALLBACK_TIMEOUT = "callback_timeout"
 
 
+class ResumeType(StrEnum):
+    """How ``run_distributed`` goes on: take the next node, or answer the one that waits."""
+
+    CONTINUE = "continue"
+    RETRY = "retry"
+    CANCEL = "cancel"
+    TIMEOUT = "timeout"
+    EVENT = "event"
+
+
 class FlowResultError(RuntimeError):
     """Raised by a node to end its flow with a business error; handlers of the node itself do not catch it."""
 
-    def __init__(self, code: int | str, message: str = "") -> None:
+    def __init__(self, code: int | str | None = None, message: str | None = None) -> None:
         super().__init__(code, message)
-        self.code, self.message = code, message
+        self.code, self.message = -500 if code is None else code, message or ""
 
     def __str__(self) -> str:
         return self.message
@@ -75,7 +88,7 @@ _BY_KIND: dict[str, type[FlowExecutionException]] = {
 
 
 def exception_of(failure: Failure) -> PlaitaError:
-    """The documented exception of a failure; the replaced failure is its ``__cause__``."""
+    """The documented exception of a failure; its ``__cause__`` is the failure it replaced or what the node raised."""
     error: PlaitaError
     if failure.kind == "wait_not_possible":
         hint = "start it durably: plaita run FLOW, or Runtime.open().start(…)"
@@ -83,8 +96,7 @@ def exception_of(failure: Failure) -> PlaitaError:
     else:
         cls = _BY_KIND.get(failure.kind) or _class_of(failure)
         error = cls(failure.code, failure.message, failure.error_type, kind=failure.kind, path=failure.path)
-    if failure.cause is not None:
-        error.__cause__ = exception_of(failure.cause)
+    error.__cause__ = failure.origin if failure.cause is None else exception_of(failure.cause)
     return error
 
 

@@ -1,252 +1,304 @@
-"""Running a flow in this process: the plain synchronous driver and its asyncio twin.
-
-Neither stores anything. ``run_flow`` uses no event loop and no thread unless it must: an ``arun`` node runs on one
-private loop thread, a synchronous node runs in a thread only when a timeout may have to abandon it or when several
-calls are open at once.
-"""
+"""``FlowExecution``: the documented way of running a flow in this process, whole or node by node."""
 
 from __future__ import annotations
 
 import asyncio
-import logging
-import os
+import secrets
 import threading
-from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import FIRST_COMPLETED, Future, wait
-from contextlib import contextmanager
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
+from dataclasses import replace
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, cast
 
-from plaita.base.clock import Clock, SystemClock, new_id, roll
-from plaita.base.errors import PlaitaError
+from plaita.base.clock import SystemClock
+from plaita.base.duration import parse_duration_ms
+from plaita.base.errors import FlowExecutionException, PlaitaError
 from plaita.base.json import Json, admit
-from plaita.core import calls
-from plaita.core.errors import exception_of
-from plaita.core.threads import Threads
-from plaita.engine.effects import Call, Detached, Done, Effects, Event, Failed
-from plaita.engine.machine import Conditions, Run, Trace, advance, next_due, start
-from plaita.engine.program import Program
+from plaita.core.buses import Bus, default_bus
+from plaita.core.callback import BaseCallbackManager, CallbackManager, FlowCallback, LoggerCallback
+from plaita.core.context import ExecutionContext, refuse_renaming
+from plaita.core.drivers import AsyncDriver, Options, SyncDriver, conditions_of, limit_time, outcome
+from plaita.core.errors import ResumeType
+from plaita.core.flow import Flow, merge_input
+from plaita.core.stepping import Stage, StepDict, Steps, refused, resume_kind
+from plaita.core.telling import CallbackTrace
+from plaita.engine.machine import Run, start
 
 if TYPE_CHECKING:
-    from plaita.core.flow import Flow
-
-POOL_SIZE = 8
-ACTIVE_MS = 1_800_000
+    from plaita.node.registry import NodeRegistry
 
 
-@dataclass(frozen=True, slots=True)
-class Options:
-    """How a plain run is driven. ``warn`` is told of errors nobody waits for."""
+class ExecutionMode(StrEnum):
+    """How a flow is run: to its end, as a generator of steps, or one step a call."""
 
-    env: Mapping[str, str] = field(default_factory=lambda: os.environ)  # noqa: TID251 - nobody composes a plain run
-    timezone: str | None = None
-    active_ms_max: int = ACTIVE_MS
-    trace: Trace | None = None
-    warn: Callable[[str], None] = logging.getLogger("plaita").warning
+    NORMAL = "normal"
+    GENERATOR = "generator"
+    DISTRIBUTED = "distributed"
 
 
-def run_flow(flow: Flow, value: Json, options: Options | None = None) -> Json:
-    """Run to the end and give the output; raises the documented exceptions."""
-    options = options or Options()
-    with SyncDriver(options) as driver:
-        return driver.run(flow.program, admit(value))
+class FlowExecution:
+    """One execution at a time of any flow, in this process; nothing is stored.
 
+    ``callback_handlers`` are told of what happens (``verbose`` logs it), ``event_bus`` of waits in distributed mode,
+    ``registry`` finds the types of nodes that are still documents. An instance may be used again after a run ended;
+    its ``context`` is that of the last run.
+    """
 
-async def arun_flow(flow: Flow, value: Json, options: Options | None = None) -> Json:
-    """The same in a running event loop: coroutines are awaited, synchronous nodes run in the loop's pool."""
-    return await AsyncDriver(options or Options()).run(flow.program, admit(value))
+    express_prefix = "$"
 
+    def __init__(
+        self,
+        parent: FlowExecution | None = None,
+        verbose: bool = False,
+        mode: ExecutionMode | str | None = None,
+        callback_handlers: Iterable[FlowCallback] | None = None,
+        callback_manager: BaseCallbackManager | None = None,
+        event_bus: Bus | None = None,
+        registry: NodeRegistry | None = None,
+    ) -> None:
+        self.parent, self.verbose, self.registry = parent, verbose, registry
+        self.mode = None if mode is None else ExecutionMode(mode)
+        self.timeout: int | str | None = None
+        self.event_bus = event_bus
+        handlers = [*(callback_handlers or ()), *([LoggerCallback()] if verbose else [])]
+        inherited = parent.callback_manager if parent is not None else None
+        if callback_manager is None and isinstance(inherited, CallbackManager):
+            callback_manager = CallbackManager(handlers, inherited, inherit_handlers=True)
+        self.callback_manager: BaseCallbackManager = callback_manager or CallbackManager(handlers)
+        self.context = ExecutionContext(event_bus=event_bus)
+        self.cancel_event = threading.Event()
+        self.cancel_requested = False
+        self._driver: SyncDriver | AsyncDriver | None = None
 
-def begin(program: Program, value: Json, options: Options, now_ms: int, entry: str = "") -> Run:
-    """A run that is not durable; with ``entry`` of a detached branch."""
-    conditions = Conditions(
-        new_id(),
-        options.env,
-        options.timezone,
-        durable=False,
-        active_ms_max=options.active_ms_max,
-        fuel=1_000_000,
-        trace=options.trace,
-        entry=entry,
-    )
-    return start(program, conditions, value, now_ms=now_ms)
+    @property
+    def execution_id(self) -> str:
+        """Id of the execution that runs, or ran last."""
+        return self.context.execution_id
 
+    def execute(
+        self,
+        flow: Flow,
+        params: Mapping[str, Json] | None = None,
+        lazy: bool = False,
+        timeout: int | str | None = None,
+        **options: Any,
+    ) -> Any:
+        """Run to the end and return the output; ``lazy``: an iterator of steps. ``timeout`` in ms or ISO 8601."""
+        refuse_renaming(options)
+        return self._run_sync(flow, dict(params or {}), lazy, timeout)
 
-def outcome(effects: Effects) -> Json:
-    """The output of an ended run, or its exception."""
-    match effects.ended:
-        case Done(output):
-            return output
-        case Failed(failure):
-            raise exception_of(failure)
-        case None:
-            raise AssertionError("the run goes on")
+    def run_compatible(self, flow: Flow, lazy: bool = False, *args: Any, **kwargs: Any) -> Any:
+        """``execute`` with the input as one dict and keywords."""
+        return self._run_sync(flow, merge_input(args[0] if args else None, kwargs), lazy, None)
 
+    async def arun_compatible(self, flow: Flow, lazy: bool = False, *args: Any, **kwargs: Any) -> Any:
+        """``run_compatible`` in the running loop; ``lazy``: an asynchronous iterator of steps."""
+        value = merge_input(args[0] if args else None, kwargs)
+        if lazy:
+            return self._walk_async(flow, value)
+        return await self._run_async(flow, value)
 
-@contextmanager
-def reported(branch: Detached, options: Options) -> Iterator[None]:
-    """Nobody waits for a detached branch: its error is a warning."""
-    try:
-        yield
-    except PlaitaError as e:
-        options.warn(f"the detached branch {branch.key} failed: {e}")
+    @classmethod
+    def run(
+        cls,
+        flow: Flow,
+        params: Mapping[str, Json] | None = None,
+        mode: ExecutionMode | str | None = None,
+        timeout: int | str | None = None,
+        context: Mapping[str, Any] | None = None,
+        event_bus: Bus | None = None,
+        callback_handlers: Iterable[FlowCallback] | None = None,
+        **options: Any,
+    ) -> Any:
+        """Run in a mode: ``normal`` gives the output, ``generator`` an iterator of steps, ``distributed`` one step.
 
+        ``context`` is the saved context of a distributed execution; ``resume_type`` and ``resume_data`` go with it.
+        """
+        chosen = ExecutionMode(mode or ExecutionMode.NORMAL)
+        execution = cls(mode=chosen, callback_handlers=callback_handlers, event_bus=event_bus)
+        kind, data = options.pop("resume_type", "continue"), options.pop("resume_data", None)
+        refuse_renaming(options)
+        if chosen is ExecutionMode.DISTRIBUTED:
+            return execution.run_distributed(
+                flow, params, saved_context=context, resume_type=kind, resume_data=data, timeout=timeout
+            )
+        return execution.execute(flow, params, chosen is ExecutionMode.GENERATOR, timeout)
 
-def timed(call: Call) -> bool:
-    """Could a timeout of the node, or of a host above it, have to abandon the call?"""
-    frame = call.frame
-    at = frame
-    while at is not None:
-        if at.due is not None or at.limit is not None:
-            return True
-        if at.host is None:
-            break
-        at = at.host
-    return frame.run.deadline_ms is not None
+    def run_distributed(
+        self,
+        flow: Flow,
+        params: Mapping[str, Json] | None = None,
+        *,
+        saved_context: Mapping[str, Any] | None = None,
+        resume_type: str | ResumeType = ResumeType.CONTINUE,
+        resume_data: Json = None,
+        timeout: int | str | None = None,
+        execution_id: str | None = None,
+    ) -> StepDict:
+        """Take one step and return it; its ``context`` is what the next call needs.
 
+        Without ``saved_context`` the execution begins and its start node runs. A step with ``is_suspend`` waits: call
+        again with ``resume_type`` ``event``, ``timeout`` (both with the ``subscription_id`` of the node's state in
+        ``resume_data``) or ``cancel``. A step with ``is_end`` is the last one; going on behind it is a ``ResumeError``.
+        """
+        kind = resume_kind(resume_type)
+        stage = self._stage(timeout, durable=True)
+        if saved_context is None and kind is not ResumeType.CONTINUE:
+            raise refused(f"resume type {str(kind)!r} needs a saved context")
+        with self._driving(SyncDriver(stage.options)) as driver:
+            if saved_context is None:
+                steps = Steps.begin(flow, stage, dict(params or {}), execution_id or secrets.token_hex(16))
+            else:
+                steps = Steps.go_on(flow, stage, saved_context)
+            return self._take_step(steps, driver, kind, resume_data, saved_context)
 
-class SyncDriver:
-    """Drives one run at a time without an event loop."""
-
-    def __init__(self, options: Options) -> None:
-        self.options, self.clock = options, SystemClock()
-        self._threads = Threads(POOL_SIZE)
-        self._open: dict[str, tuple[Future[Event], calls.NodeExecution]] = {}
-
-    def __enter__(self) -> SyncDriver:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        for call_id in list(self._open):
-            self._drop(call_id)
-
-    def run(self, program: Program, value: Json, entry: str = "") -> Json:
-        """Run one flow, and the branches it detached, to the end."""
-        run = begin(program, value, self.options, self.clock.now_ms(), entry)
-        detached: list[Detached] = []
-        events: list[Event] = []
-        while True:
-            effects = advance(run, events, now_ms=self.clock.now_ms(), dice=roll())
-            detached += effects.detached
-            if effects.ended is not None:
-                break
-            for call_id in effects.drops:
-                self._drop(call_id)
-            events = self._perform(run, effects)
-        for branch in detached:
-            with SyncDriver(self.options) as driver, reported(branch, self.options):
-                driver.run(program, branch.document, branch.entry)
-        return outcome(effects)
-
-    def _perform(self, run: Run, effects: Effects) -> list[Event]:
-        issued = list(effects.calls.values())
-        if not effects.more and len(issued) == 1 and not self._open:
-            call = issued[0]
-            if not calls.is_async(call) and not timed(call):
-                return [calls.perform(call, calls.NodeExecution(call, run.execution_id))]
-        for call in issued:
-            self._submit(call)
-        return [] if effects.more else self._wait(run)
-
-    def _submit(self, call: Call) -> None:
-        view = calls.NodeExecution(call, call.frame.run.execution_id)
-        future: Future[Event]
-        if calls.is_async(call):
-            future = asyncio.run_coroutine_threadsafe(calls.aperform(call, view), private_loop())
-        else:
-            future = self._threads.submit(lambda: calls.perform(call, view))
-        self._open[call.id] = (future, view)
-
-    def _wait(self, run: Run) -> list[Event]:
-        seconds = seconds_left(run, self.clock)
-        if not self._open:
-            threading.Event().wait(seconds)
-            return []
-        wait([future for future, _ in self._open.values()], seconds, FIRST_COMPLETED)
-        done = [call_id for call_id, (future, _) in self._open.items() if future.done()]
-        return [self._open.pop(call_id)[0].result() for call_id in done]
-
-    def _drop(self, call_id: str) -> None:
-        entry = self._open.pop(call_id, None)
-        if entry is not None:
-            entry[1].close()
-            self._threads.abandon(entry[0])
-
-
-def seconds_left(run: Run, clock: Clock) -> float | None:
-    """How long a driver may wait for calls, ``None`` for as long as they take."""
-    due = next_due(run)
-    return None if due is None else max(0, due - clock.now_ms()) / 1000
-
-
-_loops: list[asyncio.AbstractEventLoop] = []
-_loops_lock = threading.Lock()
-
-
-def private_loop() -> asyncio.AbstractEventLoop:
-    """The loop thread that ``arun`` nodes of plain runs share, started at the first use."""
-    with _loops_lock:
-        if not _loops:
-            loop = asyncio.new_event_loop()
-            threading.Thread(target=loop.run_forever, name="plaita-loop", daemon=True).start()
-            _loops.append(loop)
-        return _loops[0]
-
-
-class AsyncDriver:
-    """Drives one run in the running loop."""
-
-    def __init__(self, options: Options) -> None:
-        self.options, self.clock = options, SystemClock()
-        self._threads = Threads(POOL_SIZE)
-        self._open: dict[str, tuple[asyncio.Future[Event], calls.NodeExecution]] = {}
-
-    async def run(self, program: Program, value: Json, entry: str = "") -> Json:
-        """Run one flow, and the branches it detached, to the end."""
-        run = begin(program, value, self.options, self.clock.now_ms(), entry)
-        detached: list[Detached] = []
-        events: list[Event] = []
+    def _take_step(
+        self, steps: Steps, driver: SyncDriver, kind: ResumeType, data: Json, saved: Mapping[str, Any] | None
+    ) -> StepDict:
+        plain = kind in (ResumeType.CONTINUE, ResumeType.RETRY)
+        if plain and steps.machine.waits:
+            raise refused("the execution waits: answer it with event, timeout or cancel")
         try:
-            while True:
-                effects = advance(run, events, now_ms=self.clock.now_ms(), dice=roll())
-                detached += effects.detached
-                if effects.ended is not None:
-                    break
-                for call_id in effects.drops:
-                    self._drop(call_id)
-                for call in effects.calls.values():
-                    self._submit(call)
-                events = [] if effects.more else await self._wait(run)
+            step = steps.step(driver) if plain else steps.resume(driver, kind, data)
+        except PlaitaError:
+            self.context = ExecutionContext.from_dict(dict(saved or {}), event_bus=self.event_bus)
+            raise
+        driver.run_detached(steps.machine.program)
+        self.context = ExecutionContext.from_dict(step["context"], event_bus=self.event_bus)
+        return step
+
+    def get_child_execution(self) -> FlowExecution:
+        """An execution that tells the same handlers and uses the same bus."""
+        return FlowExecution(parent=self, event_bus=self.event_bus, registry=self.registry)
+
+    def get_or_create_event_bus(self) -> Any:
+        """The bus of this execution, its parent's, or the one of the process."""
+        return self.event_bus or (self.parent.get_or_create_event_bus() if self.parent else default_bus())
+
+    def cancel(self) -> None:
+        """End the run at its next node; from any thread. Nodes that run are told by ``cancel_event``."""
+        self.cancel_requested = True
+        self.cancel_event.set()
+        if self._driver is not None:
+            self._driver.cancel()
+
+    def clean(self) -> None:
+        """Forget the last run."""
+        self.context = ExecutionContext(event_bus=self.event_bus)
+        self.cancel_event.clear()
+        self.cancel_requested = False
+
+    @property
+    def state(self) -> ExecutionContext:
+        """The context, for its ``flow_id``, ``last_node_id`` and ``last_branch``."""
+        return self.context
+
+    def update_node_result(self, node: Any, result: Json) -> None:
+        """Keep the result of a node in the context."""
+        self.context.update_node_result(node, result)
+
+    def set_scratch(self, key: str, value: Json) -> None:
+        """Set a root of the context that is not saved."""
+        self.context.set_scratch(key, value)
+
+    def evaluate(self, value: Json) -> Json:
+        """A field's value in the context of the last run."""
+        return self.context.evaluate(value)
+
+    def get_state(self, key: str, default: Json = None) -> Any:
+        """A root of the context."""
+        return self.context.get_state(key, default)
+
+    def set_state(self, key: str, value: Json) -> None:
+        """Set a root of the context."""
+        self.context.set_state(key, value)
+
+    def get_global_variable(self, key: str, default: Json = None) -> Json:
+        """A value of ``$GLOBAL``, here or in a parent."""
+        found = self.context.get_global_variable(key)
+        if found is None and self.parent is not None:
+            return self.parent.get_global_variable(key, default)
+        return default if found is None else found
+
+    def _stage(self, timeout: int | str | None, *, durable: bool = False) -> Stage:
+        given = self.timeout if timeout is None else timeout
+        budget = None if given in (None, "") else parse_duration_ms(given)
+        told = CallbackTrace(self.callback_manager)
+        quiet = isinstance(self.callback_manager, CallbackManager) and not self.callback_manager.handlers
+        options = Options(trace=None if quiet else told, budget_ms=budget, durable=durable)
+        return Stage(options, told, self.get_or_create_event_bus() if durable else None)
+
+    def _driving(self, driver: SyncDriver) -> SyncDriver:
+        """One run at a time; a cancel from another thread reaches it."""
+        if self._driver is not None:
+            raise FlowExecutionException(message="this FlowExecution runs already; use another one", kind="conflict")
+        self.cancel_event.clear()
+        self.cancel_requested = False
+        self._driver = driver
+        driver.on_exit(self._leave)
+        return driver
+
+    def _leave(self) -> None:
+        self._driver = None
+
+    def _run_sync(self, flow: Flow, value: dict[str, Json], lazy: bool, timeout: int | str | None) -> Any:
+        flow.resolve_nodes(self.registry)
+        if lazy:
+            return self._walk(flow, value, timeout)
+        stage = self._stage(timeout)
+        with self._driving(SyncDriver(stage.options)) as driver:
+            run = self._begin(flow, value, stage)
+            effects = driver.drive(run)
+            self._keep(run)
+            driver.run_detached(run.program)
+            return outcome(effects)
+
+    async def _run_async(self, flow: Flow, value: dict[str, Json]) -> Json:
+        flow.resolve_nodes(self.registry)
+        stage = self._stage(None)
+        driver = AsyncDriver(stage.options)
+        self._driver = driver
+        try:
+            run = self._begin(flow, value, stage)
+            effects = await driver.drive(run)
+            self._keep(run)
+            await driver.run_detached(run.program)
+            return outcome(effects)
         finally:
-            for call_id in list(self._open):
-                self._drop(call_id)
-        for branch in detached:
-            with reported(branch, self.options):
-                await AsyncDriver(self.options).run(program, branch.document, branch.entry)
-        return outcome(effects)
+            driver.close()
+            self._driver = None
 
-    def _submit(self, call: Call) -> None:
-        view = calls.NodeExecution(call, call.frame.run.execution_id)
-        future: asyncio.Future[Event]
-        if calls.is_async(call):
-            future = asyncio.create_task(calls.aperform(call, view))
-        else:
-            inner = self._threads.submit(lambda: calls.perform(call, view))
-            future = asyncio.wrap_future(inner)  # type: ignore[arg-type]
-            future.add_done_callback(lambda outer: self._threads.abandon(inner) if outer.cancelled() else None)
-        self._open[call.id] = (future, view)
+    def _begin(self, flow: Flow, value: Json, stage: Stage) -> Run:
+        now_ms = SystemClock().now_ms()
+        conditions = replace(conditions_of(stage.options), execution_id=secrets.token_hex(16))
+        run = start(flow.program, conditions, admit(value), now_ms=now_ms)
+        limit_time(run, stage.options.budget_ms, now_ms)
+        return run
 
-    async def _wait(self, run: Run) -> list[Event]:
-        seconds = seconds_left(run, self.clock)
-        if not self._open:
-            await asyncio.sleep(seconds or 0)
-            return []
-        await asyncio.wait([f for f, _ in self._open.values()], timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
-        done = [call_id for call_id, (future, _) in self._open.items() if future.done()]
-        return [self._open.pop(call_id)[0].result() for call_id in done]
+    def _keep(self, run: Run) -> None:
+        self.context = ExecutionContext.of_run(run, event_bus=self.event_bus)
 
-    def _drop(self, call_id: str) -> None:
-        entry = self._open.pop(call_id, None)
-        if entry is not None:
-            entry[1].close()
-            entry[0].cancel()
+    def _walk(self, flow: Flow, value: dict[str, Json], timeout: int | str | None) -> Iterator[StepDict]:
+        stage = self._stage(timeout)
+        with self._driving(SyncDriver(stage.options)) as driver:
+            steps = Steps.begin(flow, stage, value, secrets.token_hex(16))
+            ended = False
+            try:
+                for step in steps.walk(driver):
+                    ended = bool(step["is_end"])
+                    self.context = ExecutionContext.from_dict(step["context"], event_bus=self.event_bus)
+                    yield step
+            except GeneratorExit:
+                if not ended:
+                    stage.told("finish", steps.machine.root, None, None)
+                raise
+            driver.run_detached(steps.machine.program)
+
+    async def _walk_async(self, flow: Flow, value: dict[str, Json]) -> AsyncIterator[StepDict]:
+        """Steps are taken in a thread, one at a time, so that the loop goes on."""
+        steps = self._walk(flow, value, None)
+        try:
+            while (step := await asyncio.to_thread(next, steps, None)) is not None:
+                yield step
+        finally:
+            cast("Any", steps).close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -180,15 +181,22 @@ class Flow(Editable):
         The input is ``params`` and the keywords (these win). Raises the documented exceptions; ``WaitNotPossible``
         when the flow reaches a waiting node.
         """
-        from plaita.core.executor import run_flow
+        from plaita.core.drivers import run_flow
 
         return run_flow(self, merge_input(params, kwargs))
 
     async def arun(self, params: dict[str, Any] | None = None, /, **kwargs: Any) -> Json:
         """``run`` inside a running event loop."""
-        from plaita.core.executor import arun_flow
+        from plaita.core.drivers import arun_flow
 
         return await arun_flow(self, merge_input(params, kwargs))
+
+    def debug(self, params: dict[str, Any] | None = None, /, **kwargs: Any) -> Iterator[dict[str, Any]]:
+        """Run node by node: a generator of steps ``{id, type, name, result, branch, context, is_end, …}``."""
+        from plaita.core.executor import FlowExecution
+
+        steps: Iterator[dict[str, Any]] = FlowExecution().run_compatible(self, True, params, **kwargs)
+        return steps
 
     def resolve_nodes(self, registry: NodeRegistry | None = None) -> list[Node]:
         """The nodes of this level; those that are still documents are read. Problems are told when it is compiled."""

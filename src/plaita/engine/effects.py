@@ -49,11 +49,19 @@ class Offer:
 
 
 @dataclass(frozen=True, slots=True)
+class Given:
+    """A wait was closed from outside with the whole result of its node."""
+
+    id: str
+    value: Json
+
+
+@dataclass(frozen=True, slots=True)
 class Cancel:
     """End the run."""
 
 
-Event: TypeAlias = Returned | Raised | Wake | Offer | Cancel
+Event: TypeAlias = Returned | Raised | Wake | Offer | Given | Cancel
 
 
 @dataclass(slots=True)

@@ -22,6 +22,7 @@ from plaita.policy.retry import Backoff, RetryAt, decide_redrive, decide_retry
 
 if TYPE_CHECKING:
     from plaita.engine.machine import Run
+    from plaita.engine.tracing import Told
 
 T = TypeVar("T")
 
@@ -57,13 +58,14 @@ def to_failure(error: BaseException, cn: CNode | None) -> Failure:
         case FailureRaised(failure=failure):
             return failure if cn is None else failure.at(cn.id)
         case EvaluationError():
-            return Failure("node_error", NODE_CODE, _named(cn, str(error)), path=path)
+            kind, text = "node_error", str(error)
         case InputError():
-            return Failure("input_error", NODE_CODE, _named(cn, str(error)), path=path)
+            kind, text = "input_error", str(error)
         case RecursionError():
-            return Failure("depth_limit", NODE_CODE, _named(cn, "values are nested too deep"), path=path)
+            kind, text = "depth_limit", "values are nested too deep"
         case _:
-            return Failure("node_error", NODE_CODE, _named(cn, f"{type(error).__name__}: {error}"), path=path)
+            kind, text = "node_error", f"{type(error).__name__}: {error}"
+    return Failure(kind, NODE_CODE, _named(cn, text), path=path, origin=error)
 
 
 def outcome_of(cn: CNode, work: Callable[[], T]) -> T | Failure:
@@ -81,13 +83,15 @@ def _named(cn: CNode | None, text: str) -> str:
 def end(run: Run, failure: Failure) -> None:
     """The run ends with this failure. Frames stay as they are: the cursor keeps its place for a reopening."""
     run.effects.ended = Failed(failure)
+    if run.conditions.trace is not None:
+        run.conditions.trace("abort", run.root, None, failure)
 
 
 def refuse_wait(run: Run, frame: Frame, node_id: str) -> None:
     """A wait in a run that is not durable ends it; no handler catches that."""
     text = f"node {frame.where(node_id)!r} waits, and this run is not durable"
     failure = Failure("wait_not_possible", FLOW_CODE, text, "flow_error", path=(node_id,), final=True)
-    found = _follow(run, frame, failure, None)
+    found = _follow(run, frame, failure, None, [])
     end(run, found if isinstance(found, Failure) else failure)
 
 
@@ -99,10 +103,15 @@ def fail(run: Run, frame: Frame, failure: Failure) -> None:
     cut(run, frame)
     # A business error is the author's word: the handler of the node that says it is not asked.
     own = None if failure.kind == "error_result" else cn.on_error
-    found = _follow(run, frame, failure, own)
+    passed: list[tuple[Frame, Failure]] = []
+    found = _follow(run, frame, failure, own, passed)
+    if isinstance(found, Failure) and own is not None and frame.open is not None and _redrive(run, frame, failure):
+        _tell(run, "retry", frame, failure)
+        return
+    _tell_passed(run, passed)
     if isinstance(found, _Caught):
         _go_on(run, found)
-    elif own is None or frame.open is None or not _redrive(run, frame, failure):
+    else:
         end(run, found)
 
 
@@ -110,7 +119,9 @@ def time_out(run: Run, frame: Frame) -> None:
     """The node's own timeout: its timeout handler decides, and everything under it is cut."""
     cn = _node(frame)
     failure = Failure("timeout", TIMEOUT_CODE, _named(cn, "exceeded its timeout"), path=(cn.id,), retryable=True)
-    found = _follow(run, frame, failure, cn.on_timeout)
+    passed: list[tuple[Frame, Failure]] = []
+    found = _follow(run, frame, failure, cn.on_timeout, passed)
+    _tell_passed(run, passed)
     if isinstance(found, _Caught):
         withdraw(run, frame, "timeout")
         _go_on(run, found)
@@ -122,7 +133,9 @@ def outlived(run: Run, frame: Frame) -> None:
     """A sub-flow exceeded its own timeout: an error of its host."""
     host_id = "" if frame.hnode is None else frame.hnode.id
     text = f"the sub-flow of node {host_id!r} exceeded its timeout of {frame.graph.timeout} ms"
-    found = _follow(run, frame, Failure("timeout", TIMEOUT_CODE, text, "flow_error", retryable=True), None)
+    passed: list[tuple[Frame, Failure]] = []
+    found = _follow(run, frame, Failure("timeout", TIMEOUT_CODE, text, "flow_error", retryable=True), None, passed)
+    _tell_passed(run, passed)
     if isinstance(found, _Caught):
         _go_on(run, found)
     else:
@@ -141,17 +154,17 @@ def wait_over(run: Run, frame: Frame) -> None:
 
 
 def answer(run: Run, frame: Frame, kind: str, pending: dict[str, Json], data: Json) -> None:
-    """A wait that was closed: its node's result is what it makes of the answer."""
+    """A wait that was closed: its node's result is what it makes of the answer, or was ``given`` whole."""
     cn = _node(frame)
     if cn.waiting is None:
         raise AssertionError(f"node {cn.id!r} has no waiting half")
+    _tell(run, "resume", frame, data)
     try:
-        value = cn.waiting.resume(pending, "event" if kind == "event" else "timeout", data)
+        value = data if kind == "given" else cn.waiting.resume(pending, "event" if kind == "event" else "timeout", data)
     except FailureRaised as e:
         fail(run, frame, e.failure.at(cn.id))
         return
-    frame.leave(cn, value)
-    run.ready.append(frame)
+    go_to(run, frame, cn, value, None)
 
 
 def _node(frame: Frame) -> CNode:
@@ -160,10 +173,26 @@ def _node(frame: Frame) -> CNode:
     return frame.pc
 
 
-def _follow(run: Run, frame: Frame, failure: Failure, handler: Handler | None) -> _Caught | Failure:
+def _tell(run: Run, kind: Told, frame: Frame, value: Failure | Json) -> None:
+    if run.conditions.trace is not None:
+        run.conditions.trace(kind, frame, frame.pc, value)
+
+
+def _tell_passed(run: Run, passed: list[tuple[Frame, Failure]]) -> None:
+    """A failure on its way up: each node it was not caught at, and the sub-flow that ended with it."""
+    for frame, failure in passed:
+        _tell(run, "fail", frame, failure)
+        if frame.host is not None:
+            _tell(run, "abort", frame, failure)
+
+
+def _follow(
+    run: Run, frame: Frame, failure: Failure, handler: Handler | None, passed: list[tuple[Frame, Failure]]
+) -> _Caught | Failure:
     """Who catches a failure that starts in ``frame``? Nobody: the failure as the root sees it. Changes nothing.
 
-    ``handler`` is asked in ``frame`` itself, the error handlers of the hosts above in turn.
+    ``handler`` is asked in ``frame`` itself, the error handlers of the hosts above in turn. ``passed`` is told of the
+    frames where nobody caught it, with the failure as it left them.
     """
     at = frame
     while True:
@@ -172,6 +201,7 @@ def _follow(run: Run, frame: Frame, failure: Failure, handler: Handler | None) -
             if not isinstance(outcome, Failure):
                 return _Caught(at, outcome, failure)
             failure = outcome
+        passed.append((at, failure))
         host, hnode = at.host, at.hnode
         if host is None or hnode is None or hnode.host is None:
             return failure
@@ -231,6 +261,7 @@ def _go_on(run: Run, caught: _Caught) -> None:
                 hnode.host.collect(host, key, failure)
         case RetryAt(at_ms):
             cut(run, frame)
+            _tell(run, "retry", frame, caught.failure)
             _back_off(run, frame, at_ms, caught.failure)
         case _Replaced(value, target):
             cn = _node(frame)
@@ -240,6 +271,7 @@ def _go_on(run: Run, caught: _Caught) -> None:
 
 def go_to(run: Run, frame: Frame, cn: CNode, value: Json, target: CNode | None) -> None:
     """A stopped node has its result; a branching one goes to ``target``."""
+    _tell(run, "answered", frame, value)
     frame.leave(cn, value)
     if target is not None:
         frame.pc = target

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from plaita.base.json import Json
 
@@ -17,7 +17,7 @@ class Failure:
     """A failed node or run. ``path`` holds node ids from the root in, with the round, item or branch after its host.
 
     ``retryable`` says that running the node again may help; ``final`` that no handler may catch it. ``cause`` is the
-    failure this one replaced.
+    failure this one replaced, ``origin`` the exception it stands for, known only to the process where it was raised.
     """
 
     kind: str
@@ -28,6 +28,7 @@ class Failure:
     retryable: bool = False
     final: bool = False
     cause: Failure | None = None
+    origin: BaseException | None = field(default=None, compare=False, repr=False)
 
     def under(self, *steps: str | int) -> Failure:
         """The same failure seen from one level further out."""

@@ -12,7 +12,7 @@ from plaita.engine import failing
 from plaita.engine.expression.scope import ABSENT
 from plaita.engine.failure import Failure
 from plaita.engine.frames import Frame
-from plaita.engine.hosts import Store, admit_input, base_of, hand_over, limit
+from plaita.engine.hosts import Store, admit_input, base_of, enter, hand_over
 from plaita.engine.program import CNode, Eval, Graph, Step
 from plaita.engine.steps import deadline_of
 
@@ -86,7 +86,7 @@ class Fan:
         state.next += 1
         kid = frame.run.open_frame(frame, cn, graph, self.kind.key(position), state.base)
         kid.begin(given)
-        limit(kid)
+        enter(kid)
         frame.run.fuel -= 1
         return kid
 
@@ -124,7 +124,8 @@ class Fan:
 
     def collect(self, host: Frame, key: int | str | None, failure: Failure) -> None:
         if host.pc is not None and self._take(host, key, {"error": failure.as_json()}):
-            host.leave(host.pc, self.kind.result(host.acc))
+            failing.go_to(host.run, host, host.pc, self.kind.result(host.acc), None)
+            return
         # Finished it goes on, otherwise there is room for one more kid.
         host.run.ready.append(host)
 

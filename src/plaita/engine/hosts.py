@@ -68,8 +68,11 @@ def base_of(frame: Frame, cn: CNode) -> str:
     return f"{frame.addr}/{escape(cn.id)}" if opening == 1 else f"{frame.addr}/{escape(cn.id)}~{opening}"
 
 
-def limit(kid: Frame) -> None:
-    """Start the sub-flow's own timeout."""
+def enter(kid: Frame) -> None:
+    """A sub-flow begins: its own timeout with it."""
+    trace = kid.run.conditions.trace
+    if trace is not None:
+        trace("begin", kid, None, kid.input)
     if kid.graph.timeout is not None:
         kid.limit = kid.run.now_ms + kid.graph.timeout
         kid.run.arm(kid, kid.limit)
@@ -77,11 +80,11 @@ def limit(kid: Frame) -> None:
 
 def hand_over(frame: Frame, cn: CNode, value: Json) -> None:
     """The host node is done: its frame goes on behind it."""
-    frame.leave(cn, value)
-    frame.run.cont = frame
     trace = frame.run.conditions.trace
     if trace is not None:
         trace("end", frame, cn, value)
+    frame.leave(cn, value)
+    frame.run.cont = frame
 
 
 class Inline:
@@ -100,7 +103,7 @@ class Inline:
             deadline_of(frame, cn)
             kid = frame.run.open_frame(frame, cn, sub, None, base_of(frame, cn))
             kid.begin(given)
-            limit(kid)
+            enter(kid)
             frame.run.cont = kid
             return None
 
@@ -195,7 +198,7 @@ class Rounds:
             kid = frame.run.open_frame(frame, cn, sub, state.i, state.base)
             frame.acc = state
             kid.begin(given)
-            limit(kid)
+            enter(kid)
             frame.run.cont = kid
             return None
 
@@ -226,7 +229,7 @@ class Rounds:
         del host.kids[next(iter(host.kids))]
         host.kids[state.i] = kid
         kid.begin(given)
-        limit(kid)
+        enter(kid)
         run.fuel -= 1
         if run.fuel <= 0 and kid.pc is not None:
             run.pause(kid, kid.pc)

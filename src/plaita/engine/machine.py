@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import heapq
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 
@@ -16,15 +16,13 @@ from plaita.base.json import Json
 from plaita.base.limits import FUEL
 from plaita.engine import failing
 from plaita.engine.detaching import detached_root
-from plaita.engine.effects import Call, Cancel, Closed, Done, Effects, Event, Offer, Raised, Returned, Wake
+from plaita.engine.effects import Call, Cancel, Closed, Done, Effects, Event, Given, Offer, Raised, Returned, Wake
 from plaita.engine.failure import CANCEL_CODE, Failure, WaitRefused
 from plaita.engine.frames import BACKOFF, EMPTY, HOSTING, READY, WAITING, Frame
 from plaita.engine.program import CNode, Graph, Program
+from plaita.engine.tracing import Trace
 from plaita.engine.types import conform
 from plaita.policy.retry import ATTEMPTS_MAX
-
-Trace = Callable[[str, Frame, CNode, Json], None]
-"""Told inline of ``start`` and ``end`` of nodes: kind, frame, node, value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,11 +48,14 @@ class Conditions:
 
 
 class Run:
-    """One execution in memory, owned by one caller. Implements ``Facts`` of the expression language."""
+    """One execution in memory, owned by one caller. Implements ``Facts`` of the expression language.
+
+    ``steps`` is how many more nodes the flow itself may enter before it pauses, ``None`` for no limit.
+    """
 
     __slots__ = (
         "active_ms", "base_ms", "calls", "conditions", "cont", "deadline_ms", "dels", "dice", "effects", "env",
-        "execution_id", "frames", "fuel", "now_ms", "program", "ready", "redrives", "root", "started", "ticks",
+        "execution_id", "frames", "fuel", "now_ms", "program", "ready", "redrives", "root", "started", "steps", "ticks",
         "timers", "timezone", "touched", "waits",
     )  # fmt: skip
 
@@ -67,6 +68,7 @@ class Run:
         self.started = False
         self.redrives = 0
         self.fuel = conditions.fuel
+        self.steps: int | None = None
         self.root: Frame
         self.frames: dict[Frame, None] = {}
         self.cont: Frame | None = None
@@ -165,7 +167,10 @@ def advance(run: Run, events: Sequence[Event], *, now_ms: int, dice: float = 0.5
     """Take events in order, then due timers, then run forward until everything waits, ends, or fuel is out."""
     if run.deadline_ms is None and run.started and (run.ready or run.calls):
         run.active_ms += max(0, now_ms - run.now_ms)
-    run.started = True
+    if not run.started:
+        run.started = True
+        if run.conditions.trace is not None:
+            run.conditions.trace("begin", run.root, None, run.root.input)
     run.now_ms = max(now_ms, run.now_ms)
     run.dice = dice
     run.fuel = run.conditions.fuel
@@ -237,6 +242,10 @@ def _take(run: Run, event: Event) -> None:
             frame = run.waits.get(wait_id)
             if frame is not None and _accepts(frame, data):
                 _resolve(run, frame, Closed(wait_id, "event", number), data)
+        case Given(wait_id, value):
+            frame = run.waits.get(wait_id)
+            if frame is not None:
+                _resolve(run, frame, Closed(wait_id, "read"), value, whole=True)
         case Cancel():
             failing.end(run, Failure("cancelled", CANCEL_CODE, "the execution was cancelled", "flow_error", final=True))
 
@@ -255,13 +264,14 @@ def _accepts(frame: Frame, data: Json) -> bool:
     return waiting is not None and waiting.matches(frame.pending or {}, data)
 
 
-def _resolve(run: Run, frame: Frame, closed: Closed, data: Json) -> None:
+def _resolve(run: Run, frame: Frame, closed: Closed, data: Json, *, whole: bool = False) -> None:
+    """Close a wait with an answer, or with the whole result of its node."""
     pending = frame.pending or {}
     run.effects.closed.append(closed)
     del run.waits[closed.id]
     run.touched[frame] = None
     frame.open = frame.pending = None
-    failing.answer(run, frame, "event", pending, data)
+    failing.answer(run, frame, "given" if whole else "event", pending, data)
 
 
 def _fire(run: Run) -> None:
@@ -304,14 +314,22 @@ def _burst(run: Run, frame: Frame) -> None:
     run.touched[frame] = None
     pc = frame.pc
     try:
-        if trace is None:
+        if trace is None and run.steps is None:
             while pc is not None:
                 pc = pc.step(frame)
-        while pc is not None and trace is not None:
-            trace("start", frame, pc, None)
+        while pc is not None:
+            if run.steps is not None and frame is run.root:
+                # What has no model is the error of the node before it.
+                if run.steps == 0 and pc.model is not None:
+                    run.pause(frame, pc)
+                    return
+                run.steps = max(0, run.steps - 1)
+            if trace is not None:
+                trace("start", frame, pc, None)
             at = pc
             pc = pc.step(frame)
-            if frame.last is at:
+            # A node that ends its flow tells so itself: the frame may be at its next round by now.
+            if trace is not None and pc is not None and frame.last is at:
                 trace("end", frame, at, frame.nodes.get(at.id))
     except WaitRefused as e:
         failing.refuse_wait(run, frame, e.node_id)

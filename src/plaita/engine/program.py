@@ -90,8 +90,8 @@ class Graph:
     """
 
     __slots__ = (
-        "apart", "entry", "env_names", "flow_id", "globals", "input_type", "nodes", "output_type", "parent", "start",
-        "timeout",
+        "apart", "entry", "env_names", "flow_id", "globals", "input_type", "model", "nodes", "output_type", "parent",
+        "start", "timeout",
     )  # fmt: skip
 
     def __init__(self, flow_id: str | None, parent: Graph | None, entry: str = "") -> None:
@@ -104,6 +104,7 @@ class Graph:
         self.output_type: Property | None = None
         self.timeout: int | None = None
         self.apart = False
+        self.model: Any = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -108,6 +108,10 @@ def end(cn: CNode, output: Eval, output_type: Property | None) -> Step:
         if output_type is not None:
             value = conform(output_type, value, "$")
         frame.last = cn
+        trace = frame.run.conditions.trace
+        if trace is not None:
+            trace("end", frame, cn, value)
+            trace("finish", frame, cn, value)
         hnode = frame.hnode
         if hnode is None or hnode.host is None:
             frame.run.finish(value)

@@ -13,6 +13,7 @@ from plaita.base.clock import SystemClock
 from plaita.base.errors import NotSupported
 from plaita.control.looking import run_of
 from plaita.control.shapes import Shape
+from plaita.core.callback import FlowCallback
 from plaita.ports.backend import Backend
 from plaita.ports.processes import Process
 from plaita.ports.queries import RunView
@@ -33,13 +34,15 @@ Until = Literal["wait", "end"]
 
 @dataclass(frozen=True, slots=True)
 class Drive:
-    """How to drive: ``until`` ``wait`` stops at the first wait, ``end`` stays. ``observer`` is told of every step."""
+    """How to drive: ``until`` ``wait`` stops at the first wait, ``end`` stays. ``observer`` is told of every step,
+    ``callbacks`` of flows and nodes."""
 
     settings: Settings
     until: Until = "wait"
     observer: Observer | None = None
     telemetry: Telemetry | None = None
     imports: tuple[str, ...] = ()
+    callbacks: tuple[FlowCallback, ...] = ()
 
 
 def is_over(view: RunView) -> bool:
@@ -69,7 +72,7 @@ async def drive(
     view = await run_of(store, execution_id)
     options = worker_options(how.settings, only=execution_id)
     options = replace(options, queues=(view.queue,), imports=(*options.imports, *how.imports))
-    around = Surroundings(telemetry=how.telemetry or LogTelemetry(), observer=how.observer)
+    around = Surroundings(telemetry=how.telemetry or LogTelemetry(), observer=how.observer, callbacks=how.callbacks)
     worker = Worker(store, options, around, renewal_opener=store_opener(how.settings))
     ended = asyncio.Event()
     working = asyncio.create_task(worker.run(ended))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import getpass
 import threading
-from collections.abc import Coroutine, Mapping
+from collections.abc import Coroutine, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self, TypeVar
@@ -17,6 +17,7 @@ from plaita.base.json import Json
 from plaita.control import acting, looking, starting
 from plaita.control.flow_files import FlowFile, is_flow_file, of_object, read_flow_file
 from plaita.control.shapes import Shape
+from plaita.core.callback import FlowCallback
 from plaita.core.errors import exception_of
 from plaita.core.flow import Flow
 from plaita.engine.failure import failure_from_json
@@ -40,16 +41,22 @@ class Runtime:
     with ``async with await Runtime.aopen()``: ``astart`` for ``start``, and so on; ``await_`` for ``wait``.
     """
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, callbacks: Iterable[FlowCallback] = ()) -> None:
         self.settings = settings
+        self.how = Drive(settings, callbacks=tuple(callbacks))
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
         self._store: Backend | None = None
 
     @classmethod
-    def open(cls, store: str | None = None, settings: Settings | None = None) -> Self:
-        """Open the store of the settings, or the one named; it is created when it does not exist."""
-        runtime = cls(settings or app.read_settings(store))
+    def open(
+        cls, store: str | None = None, settings: Settings | None = None, callbacks: Iterable[FlowCallback] = ()
+    ) -> Self:
+        """Open the store of the settings, or the one named; it is created when it does not exist.
+
+        ``callbacks`` are told of what this process drives, after each step is stored.
+        """
+        runtime = cls(settings or app.read_settings(store), callbacks)
         runtime._loop = asyncio.new_event_loop()
         runtime._thread = threading.Thread(target=_turn, args=(runtime._loop,), name="plaita-runtime", daemon=True)
         runtime._thread.start()
@@ -61,9 +68,11 @@ class Runtime:
         return runtime
 
     @classmethod
-    async def aopen(cls, store: str | None = None, settings: Settings | None = None) -> Self:
+    async def aopen(
+        cls, store: str | None = None, settings: Settings | None = None, callbacks: Iterable[FlowCallback] = ()
+    ) -> Self:
         """Open in the running loop."""
-        runtime = cls(settings or app.read_settings(store))
+        runtime = cls(settings or app.read_settings(store), callbacks)
         await runtime._open()
         return runtime
 
@@ -180,8 +189,7 @@ class Runtime:
         """``publish_event`` in the running loop."""
         answer = await acting.publish_event(self.store, event_type, data, key, event_id)
         if answer.matched:
-            how = Drive(self.settings)
-            await move_woken(self.store, event_type, lambda run_id: go_on(self.store, run_id, how))
+            await move_woken(self.store, event_type, lambda run_id: go_on(self.store, run_id, self.how))
         return {"event_id": answer.event_id, "matched": answer.matched, "woken": answer.woken}
 
 
@@ -201,7 +209,7 @@ class Execution:
     async def await_(self, seconds: float | None = None) -> Shape:
         """``wait`` in the running loop."""
         limit = None if seconds is None else int(seconds * 1000)
-        await follow(self._runtime.store, self.id, Drive(self._runtime.settings), timeout_ms=limit)
+        await follow(self._runtime.store, self.id, self._runtime.how, timeout_ms=limit)
         return await looking.inspect(self._runtime.store, self.id)
 
     def inspect(self) -> Shape:
@@ -251,7 +259,7 @@ class Execution:
         """``resume`` in the running loop."""
         store = self._runtime.store
         await acting.resume(store, self.id, wait, data, whoami())
-        await go_on(store, self.id, Drive(self._runtime.settings))
+        await go_on(store, self.id, self._runtime.how)
         return await looking.inspect(store, self.id)
 
     def cancel(self) -> str:
@@ -272,7 +280,7 @@ class Execution:
     async def aretry(self) -> Shape:
         """``retry`` in the running loop."""
         await acting.retry(self._runtime.store, self.id)
-        await go_on(self._runtime.store, self.id, Drive(self._runtime.settings))
+        await go_on(self._runtime.store, self.id, self._runtime.how)
         return await looking.inspect(self._runtime.store, self.id)
 
     def delete(self) -> None:
@@ -317,7 +325,7 @@ class HumanTask:
         task, answer = await acting.decide(store, self.id, verdict, SystemClock())
         if not isinstance(answer, Decided):
             return "recorded"
-        await go_on(store, task.run_id, Drive(self._runtime.settings))
+        await go_on(store, task.run_id, self._runtime.how)
         return answer.outcome
 
 

@@ -244,12 +244,12 @@ def _climb(scope: Scope, depth: int) -> Scope | None:
 
 def _parent_path(steps: tuple[Step, ...], notes: Notes) -> Built:
     depth = 1
-    while steps and steps[0].key == "PARENT":
+    while steps and _root_name(steps[0]) == "PARENT":
         depth, steps = depth + 1, steps[1:]
     notes.roots.add("PARENT")
     if not steps:
         return Built(lambda s: _snapshot(_climb(s, depth - 1)), unchecked=True)
-    root, rest = steps[0].key, steps[1:]
+    root, rest = _root_name(steps[0]), steps[1:]
     notes.roots.add("FLOW_ID" if root == "FLOW" else root)
     if root == "NODE" and rest:
         declared = notes.names.declared
@@ -263,6 +263,11 @@ def _parent_path(steps: tuple[Step, ...], notes: Notes) -> Built:
         return None if frame is None else inner.run(frame)
 
     return Built(run, unchecked=inner.unchecked)
+
+
+def _root_name(step: Step) -> str:
+    """A root behind ``$PARENT``, with or without its prefix: ``$PARENT.$INPUT.a`` is ``$PARENT.INPUT.a``."""
+    return step.key.removeprefix("$")
 
 
 def _snapshot(scope: Scope | None) -> Json:

@@ -10,6 +10,7 @@ from typing import TypeVar
 from plaita.base.clock import Clock, roll
 from plaita.base.errors import InputError, Unavailable
 from plaita.base.json import decode
+from plaita.core.callback import FlowCallback
 from plaita.core.calls import accept_request, is_another_request
 from plaita.engine.delta import UnreadableState, restore, take_delta
 from plaita.engine.effects import Call, Cancel, Effects, Event, Offer, Wake
@@ -25,6 +26,7 @@ from plaita.ports.runs import (
     End,
     Lost,
     Mismatch,
+    Park,
     Renewed,
     SettleAnswer,
     Settled,
@@ -63,6 +65,7 @@ class Deps:
     active_ms_max: int = 1_800_000
     attempts_max: int = ATTEMPTS_MAX
     observer: Observer | None = None
+    callbacks: Sequence[FlowCallback] = ()
     draining: asyncio.Event = field(default_factory=asyncio.Event)
 
 
@@ -79,7 +82,7 @@ class Attempt:
         self._ack = 0
         self._stir = asyncio.Event()
         self._alarm = Alarm(self._stir.set)
-        self._timeline = Timeline(claim.header.run_id, deps.telemetry, deps.observer)
+        self._timeline = Timeline(claim.header.run_id, deps.telemetry, deps.observer, deps.callbacks)
         self._calls = OpenCalls(deps.pool, claim.header.incarnation, self._timeline, self._stir.set)
 
     @property
@@ -177,7 +180,12 @@ class Attempt:
             effects = advance(machine, events, now_ms=self._time.now(), dice=roll())
             self._timeline.advanced(machine, effects)
             progress = bool(events) or effects.fired or self.seq == 0
-            answer = await self._write(compose(machine, effects, self._commit(effects, progress=progress)))
+            step = compose(machine, effects, self._commit(effects, progress=progress))
+            if isinstance(step.next, Park):
+                self._timeline.parks(machine)
+            answer = await self._write(step)
+            if isinstance(answer, Settled | Dup):
+                self._timeline.stored()
             if isinstance(answer, WaitConflict):
                 self.deps.telemetry.emit(told.SETTLE_REFUSED, run_id=self.header.run_id, answer="conflict")
                 self._timeline.refused()

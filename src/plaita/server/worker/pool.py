@@ -11,20 +11,6 @@ from typing import Any, Protocol, TypeVar
 T = TypeVar("T")
 
 
-class Spawner(Protocol):
-    """Starts threads. Injected, so that a simulation can run what a thread would in its own order."""
-
-    def spawn(self, name: str, target: Callable[[], None]) -> None:
-        """Run ``target`` in a daemon thread."""
-
-
-class ThreadSpawner:
-    """Real threads."""
-
-    def spawn(self, name: str, target: Callable[[], None]) -> None:
-        threading.Thread(target=target, name=name, daemon=True).start()
-
-
 class Job:
     """One blocking call. ``abandoned`` is set when nobody waits any more; ``left_behind`` is told if it had begun."""
 
@@ -37,12 +23,39 @@ class Job:
         self.abandoned = self.started = False
 
 
+class Jobs(Protocol):
+    """A queue that threads wait on; ``None`` tells one of them to end."""
+
+    def put(self, job: Job | None, /) -> None: ...
+    def get(self) -> Job | None: ...
+
+
+class Spawner(Protocol):
+    """Starts threads. Injected, so that a simulation can run what a thread would in its own order."""
+
+    def spawn(self, name: str, target: Callable[[], None]) -> None:
+        """Run ``target`` in a daemon thread."""
+
+    def jobs(self) -> Jobs:
+        """A new queue for the threads of one pool."""
+
+
+class ThreadSpawner:
+    """Real threads."""
+
+    def spawn(self, name: str, target: Callable[[], None]) -> None:
+        threading.Thread(target=target, name=name, daemon=True).start()
+
+    def jobs(self) -> Jobs:
+        return SimpleQueue()
+
+
 class Pool:
     """At most ``size`` jobs at once. Threads start when needed. Belongs to one event loop."""
 
     def __init__(self, size: int, spawner: Spawner) -> None:
         self._size, self._spawner = size, spawner
-        self._jobs: SimpleQueue[Job | None] = SimpleQueue()
+        self._jobs = spawner.jobs()
         self._threads = self._busy = 0
         self._lock = threading.Lock()
 

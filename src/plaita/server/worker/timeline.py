@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from plaita.base.json import Json, encode
 from plaita.base.redaction import redact
+from plaita.core.callback import CallbackManager, FlowCallback
 from plaita.core.calls import arguments_of
+from plaita.core.telling import CallbackTrace
 from plaita.engine.effects import Call, Effects, Event, Raised, Returned
 from plaita.engine.frames import Frame
 from plaita.engine.machine import Run
 from plaita.engine.program import CNode
+from plaita.engine.tracing import Told
 from plaita.telemetry import events as told
 from plaita.telemetry.sink import Telemetry
 
@@ -24,10 +27,13 @@ Observer = Callable[[str, dict[str, Any]], None]
 
 
 class Timeline:
-    """Entries since the last settle. ``trace`` is handed to the machine."""
+    """Entries since the last settle, and what callbacks are told after it. ``trace`` is handed to the machine."""
 
-    def __init__(self, run_id: str, telemetry: Telemetry, observer: Observer | None) -> None:
+    def __init__(
+        self, run_id: str, telemetry: Telemetry, observer: Observer | None, callbacks: Sequence[FlowCallback] = ()
+    ) -> None:
         self._run_id, self._telemetry, self._observer = run_id, telemetry, observer
+        self._told = CallbackTrace(CallbackManager(callbacks), deferred=True) if callbacks else None
         self._entries: list[dict[str, Json]] = []
         self._trail: list[str] = []
         self._passed = 0
@@ -36,9 +42,11 @@ class Timeline:
         self._secrets: frozenset[str] | None = None
         self.names: dict[str, str] = {}
 
-    def trace(self, kind: str, frame: Frame, cn: CNode, value: Json) -> None:
-        """The machine ran a pure node."""
-        if kind != "end":
+    def trace(self, kind: Told, frame: Frame, cn: CNode | None, value: Any) -> None:
+        """The machine ran a pure node, or something that only callbacks are told of."""
+        if self._told is not None:
+            self._told(kind, frame, cn, value)
+        if kind != "end" or cn is None:
             return
         self._passed += 1
         if len(self._trail) < TRAIL_MAX:
@@ -80,6 +88,8 @@ class Timeline:
             self.add(
                 "wait", node=opened.address, wait_id=opened.id, kind=opened.spec.kind, deadline_ms=opened.deadline_ms
             )
+            if self._told is not None:
+                self._told.suspended(run.waits[opened.id])
         for closed in effects.closed:
             if closed.why in ("timeout", "cut"):
                 self.add("wait_closed", wait_id=closed.id, why=closed.why)
@@ -113,8 +123,20 @@ class Timeline:
         self._taken, self._returned = self._returned, []
         return tuple(encode(entry) for entry in entries)
 
+    def parks(self, run: Run) -> None:
+        """The run is about to be given back."""
+        if self._told is not None and run.waits:
+            self._told.flow_suspended(run.root)
+
+    def stored(self) -> None:
+        """The settle was accepted: callbacks hear of what it carried."""
+        if self._told is not None:
+            self._told.flush()
+
     def refused(self) -> None:
         """The settle was not accepted: the machine starts over from the last one, but the calls have come back."""
+        if self._told is not None:
+            self._told.drop()
         self._entries, self._returned = [*self._taken, *self._entries], [*self._taken, *self._returned]
 
     def _name_passed(self) -> None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from plaita.base.clock import Clock, SystemClock, new_id
 from plaita.base.errors import Unavailable
+from plaita.core.callback import FlowCallback
 from plaita.core.imports import import_nodes
 from plaita.policy.retry import ATTEMPTS_MAX
 from plaita.ports.backend import Backend
@@ -56,12 +57,16 @@ class WorkerOptions:
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What a worker stands in: clock, threads, who is told. Replaced as a whole by simulations."""
+    """What a worker stands in: clock, threads, who is told. Replaced as a whole by simulations.
+
+    ``callbacks`` are told of flows and nodes after each settle, at least once.
+    """
 
     clock: Clock = field(default_factory=SystemClock)
     telemetry: Telemetry = field(default_factory=LogTelemetry)
     spawner: Spawner = field(default_factory=ThreadSpawner)
     observer: Observer | None = None
+    callbacks: Sequence[FlowCallback] = ()
 
 
 class Worker:
@@ -94,6 +99,7 @@ class Worker:
             self.options.active_ms_max,
             self.options.attempts_max,
             around.observer,
+            around.callbacks,
         )
         self._attempts: dict[asyncio.Task[None], Attempt] = {}
         self._freed = asyncio.Event()

@@ -1,0 +1,157 @@
+"""The documented context of an execution, and the run it stands for.
+
+A context is JSON: ``$INPUT``, ``$NODE``, ``$GLOBAL``, ``$PARENT``, ``$ENV`` (always empty: values are read when they
+are used), ``$FLOW_ID``, ``$EXECUTION_ID``, ``$LAST_NODE``, ``$BRANCH``, ``EXPRESS_PREFIX``, the roots that nodes set,
+and ``$FRAMES``: the cursor, timers, and everything of sub-flows. The documented keys count where both know something;
+without ``$FRAMES`` the cursor follows from ``$LAST_NODE`` and ``$BRANCH``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from plaita.base.errors import InputError, ResumeError
+from plaita.base.json import Json, admit, decode, encode
+from plaita.engine.delta import FORMAT, restore, take_delta
+from plaita.engine.expression.scope import ABSENT
+from plaita.engine.frames import READY, WAITING
+from plaita.engine.machine import Conditions, Run
+from plaita.engine.program import CNode, Program
+from plaita.engine.values import copied
+
+FRAMES = "$FRAMES"
+OWN = ("INPUT", "NODE", "GLOBAL", "PARENT", "ENV", "FLOW_ID", "EXECUTION_ID", "LAST_NODE", "BRANCH", "FRAMES")
+
+Stored = dict[str, bytes]
+
+
+def context_of(run: Run, stored: Stored, end: tuple[str, Json] | None = None) -> dict[str, Any]:
+    """The context now. ``stored`` gathers the run's keys from call to call; ``end``: the end node and its output."""
+    for key, value in take_delta(run).items():
+        if value is None:
+            stored.pop(key, None)
+        else:
+            stored[key] = value
+    context = roots_of(run, end)
+    context[FRAMES] = {key: decode(value) for key, value in stored.items() if not _is_documented(key)}
+    return context
+
+
+def roots_of(run: Run, end: tuple[str, Json] | None = None) -> dict[str, Any]:
+    """The documented part, as copies; ``end``: the end node and its output. A pending node has its state as result."""
+    root = run.root
+    nodes = dict(root.nodes)
+    last, branch = root.last_id, root.branch
+    if root.state == WAITING and root.pc is not None:
+        nodes[root.pc.id], last, branch = root.pending, root.pc.id, None
+    if end is not None:
+        nodes[end[0]], last, branch = end[1], end[0], None
+    roots: dict[str, Any] = {
+        "$INPUT": None if root.input is ABSENT else root.input,
+        "$NODE": nodes,
+        "$GLOBAL": root.globals,
+        "$PARENT": {},
+        "$ENV": {},
+        "$FLOW_ID": root.graph.flow_id,
+        "$EXECUTION_ID": run.execution_id,
+        "$LAST_NODE": last,
+        "$BRANCH": branch,
+        "EXPRESS_PREFIX": "$",
+        **{f"${name}": value for name, value in (root.extra or {}).items()},
+    }
+    found: dict[str, Any] = copied(roots)
+    return found
+
+
+def _is_documented(key: str) -> bool:
+    """Is the value of a key in the documented part: results of the flow itself, and the roots set in it?"""
+    return key.startswith("n|") or key == "x"
+
+
+def run_of(program: Program, conditions: Conditions, context: Mapping[str, Any], now_ms: int) -> tuple[Run, Stored]:
+    """The run that a context stands for, and its keys. Raises ``InputError`` for a context that makes no sense."""
+    context = admit(dict(context), "context")
+    nodes = _object(context, "$NODE")
+    last = context.get("$LAST_NODE")
+    frames = context.get(FRAMES)
+    stored = _rebuilt(program, context, now_ms) if frames is None else {k: encode(v) for k, v in frames.items()}
+    if "f" not in stored or _is_at_end(program, last, frames):
+        raise ResumeError(message="the execution has ended: there is no further step")
+    waiting = _waits_at(stored)
+    results = {node_id: value for node_id, value in nodes.items() if node_id != waiting}
+    if waiting is not None:
+        stored["a"] = encode(nodes.get(waiting))
+    for i, (node_id, value) in enumerate(results.items()):
+        stored[f"n|{node_id}"] = encode([i, value])
+    extra = {k[1:]: v for k, v in context.items() if k[:1] == "$" and k[1:] not in OWN}
+    if extra:
+        stored["x"] = encode(extra)
+    run = restore(program, conditions, context.get("$INPUT"), stored, now_ms=now_ms)
+    run.root.globals = {**run.root.globals, **_object(context, "$GLOBAL")}
+    if frames is None:
+        run.root.last = None if last is None else program.root.nodes.get(last)
+    return run, stored
+
+
+def _is_at_end(program: Program, last: Any, frames: Any) -> bool:
+    cn = program.root.nodes.get(last) if frames is None and isinstance(last, str) else None
+    return cn is not None and cn.type == "end"
+
+
+def _object(context: Mapping[str, Any], key: str) -> dict[str, Json]:
+    found = context.get(key)
+    if found is None:
+        return {}
+    if not isinstance(found, dict):
+        raise InputError(f"context.{key}", f"is an object, not {type(found).__name__}")
+    return found
+
+
+def _waits_at(stored: Stored) -> str | None:
+    """The node of the flow itself that waits."""
+    cursor = decode(stored["f"])
+    return cursor[3] if cursor[4] == WAITING else None
+
+
+def _rebuilt(program: Program, context: Mapping[str, Any], now_ms: int) -> Stored:
+    """The cursor from the documented keys alone."""
+    nodes, last = _object(context, "$NODE"), context.get("$LAST_NODE")
+    at = _following(program, context)
+    waits = at is not None and at.id == last and at.waiting is not None
+    visits = {cn.id: 1 for node_id in nodes if (cn := program.root.nodes.get(node_id)) is not None and cn.counted}
+    cursor = [
+        None,
+        None,
+        None,
+        None if at is None else at.id,
+        WAITING if waits else READY,
+        last if not waits and last in program.root.nodes else None,
+        visits or None,
+        0,
+        [None, None, None, None],
+        f"@{last}#{visits.get(str(last), 1)}" if waits else None,
+        None,
+    ]
+    timeout = program.root.timeout
+    head = [FORMAT, now_ms, None if timeout is None else now_ms + timeout, 0, now_ms, 0, [] if waits else [""]]
+    return {"f": encode(cursor), "h": encode(head)}
+
+
+def _following(program: Program, context: Mapping[str, Any]) -> CNode | None:
+    """Where the cursor stands: at the wait that is pending, else behind the last node."""
+    last, branch = context.get("$LAST_NODE"), context.get("$BRANCH")
+    if last is None:
+        return program.root.start
+    cn = program.root.nodes.get(last)
+    if cn is None:
+        raise InputError("context.$LAST_NODE", f"{last!r} is not a node of this flow")
+    state = _object(context, "$NODE").get(last)
+    if cn.waiting is not None and isinstance(state, dict) and state.get("status") == "pending":
+        return cn
+    if cn.branching:
+        target = program.root.nodes.get(branch) if isinstance(branch, str) else None
+        if target is None:
+            raise InputError("context.$BRANCH", f"{branch!r} is not a node of this flow")
+        return target
+    return cn.next
