@@ -86,6 +86,30 @@ ROWS = [
     ),
     Row("child_flow_missing", chain({"id": "c", "type": "child"}), "$.nodes[1].child_flow", "{"),
     Row("child_flow_missing", chain({"id": "m", "type": "map", "collection": []}), "$.nodes[1].child_flow", "{"),
+    Row(
+        "wrong_literal",
+        chain(assign({"n": "x"}, outputType={"type": "object", "children": {"n": {"type": "integer"}}})),
+        "$.nodes[1].output",
+        "{",
+        severity="warning",
+    ),
+    Row("wrong_literal", chain(output="x", outputType={"type": "integer"}), "$.nodes[1].output", '"x"', severity="warning"),
+    Row(
+        "env_not_exposed",
+        chain(decide(condition="$ENV.X == 'y'")),
+        "$.nodes[1].condition",
+        '"$ENV',
+        "exposeEnv",
+        severity="warning",
+    ),
+    Row(
+        "unused_upstream",
+        chain(assign(None, upstreamOutput=[{"upstream": "strat", "value": 1}, {"upstream": "start", "value": 2}])),
+        "$.nodes[1].upstreamOutput[0].upstream",
+        '"strat"',
+        "'start'",
+        severity="warning",
+    ),
     Row("misspelled_key", chain(assign(1, outptu=2)), "$.nodes[1].outptu", "2", "'output'"),
     Row("misspelled_key", chain(assign(1, Output=2)), "$.nodes[1].Output", "2", "'output'"),
     Row("misspelled_key", chain(timeouts=5), "$.timeouts", "5", "'timeout'"),
@@ -305,6 +329,17 @@ def test_every_code_of_the_loader_is_tried_above() -> None:
             if isinstance(call, ast.Call) and place is not None and isinstance(code := call.args[place], ast.Constant):
                 codes.add(code.value)
     elsewhere = {"empty", "not_text", "not_json", "json_read_as_yaml"}
+    elsewhere |= {
+        "code_missing",
+        "code_syntax",
+        "code_without_run",
+        "language_unavailable",
+        "backend_unavailable",
+        "bad_setting",
+    }  # test_code_loading
+    elsewhere |= {"calculation_missing", "parameter_missing", "unknown_parameter", "unknown_function"}  # test_calculate
+    elsewhere |= {"secret_in_flow"}  # test_queue_nodes
+    elsewhere |= {"rule"}  # test_rules
     elsewhere |= {"reference_missing", "reference_broken", "reference_recursive", "too_large"}  # test_references
     assert codes - elsewhere <= {row.code for row in ROWS}
 
@@ -336,8 +371,8 @@ def test_a_problem_in_a_flow_that_is_written_as_text_points_at_the_text() -> Non
 
 
 NO_STATE = {
-    "a condition": chain(decide(condition="$ENV.X == 'y'")),
-    "a field of a custom node": chain(outside(input="$ENV.X")),
+    "a condition": chain(decide(condition="$ENV.X == 'y'"), exposeEnv=["X"]),
+    "a field of a custom node": chain(outside(input="$ENV.X"), exposeEnv=["X"]),
 }
 
 
@@ -425,9 +460,3 @@ def test_the_kind_of_a_load_error_tells_expressions_from_the_rest() -> None:
         with pytest.raises(FlowLoadError) as refused:
             Flow.model_validate(chain(*nodes))
         assert refused.value.kind == kind
-
-
-def test_a_documented_type_of_another_release_is_refused_as_not_available() -> None:
-    nodes = [{"type": "start", "id": "s", "next": "c"}, {"type": "code", "id": "c", "next": "e"}]
-    with pytest.raises(FlowLoadError, match="node type 'code' is not available in this release"):
-        Flow.model_validate({"nodes": [*nodes, {"type": "end", "id": "e"}]})

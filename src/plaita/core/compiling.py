@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,7 +12,7 @@ from plaita.base.issues import Issue
 from plaita.base.limits import SUBFLOW_DEPTH_MAX
 from plaita.base.spelling import fold, suggest
 from plaita.core.flow import FLOW_KEYS, Flow
-from plaita.core.validate import RULES, FlowView
+from plaita.core.validate import RULES, FlowView, Rule, registered_rules
 from plaita.engine.expression import Names, get_default_expression_registry
 from plaita.engine.frames import escape
 from plaita.engine.linking import Linking, NodeLink, Resolve, mark_cycles, nothing_known
@@ -21,10 +21,13 @@ from plaita.engine.steps import cyclic
 from plaita.engine.types import Property, parse_property
 
 
-def compile_root(flow: Flow, resolve: Resolve = nothing_known) -> tuple[Program, Linking]:
-    """A program, and the linking with everything there is to say; with errors the program must not run."""
+def compile_root(flow: Flow, resolve: Resolve = nothing_known, rules: Sequence[Rule] = ()) -> tuple[Program, Linking]:
+    """A program, and the linking with everything there is to say; with errors the program must not run.
+
+    ``rules`` are applied beside our own and those of the installation.
+    """
     linking = Linking(get_default_expression_registry().table(), resolve=resolve)
-    linking.chain = (flow,)
+    linking.chain, linking.rules = (flow,), (*RULES, *registered_rules(), *rules)
     _roots(flow, linking)
     root = _link_level(flow, linking, _Place())
     return Program(root, linking.graphs, tuple(dict.fromkeys(linking.waits)), linking.calls), linking
@@ -54,7 +57,10 @@ def link_sub_flow(flow: Flow, link: NodeLink, field: str, key: str | None) -> Gr
     path = f"{link.path}.{spelled}{field[len(head) :]}"
     step = escape(link.cn.id) + ("" if key is None else f":{escape(key)}")
     entry = f"{link.graph.entry}/{step}"
-    return _link_level(flow, link.linking, _Place(path, entry, link.label, link.graph, link.names))
+    hosts = (*link.hosts, (link.cn.type, link.cn.id))
+    documented = f"{link.documented}.{spelled}{field[len(head) :]}"
+    place = _Place(path, entry, link.label, link.graph, link.names, hosts=hosts, documented=documented)
+    return _link_level(flow, link.linking, place)
 
 
 def link_apart(flow: Flow, link: NodeLink, flow_id: str) -> Graph | None:
@@ -99,7 +105,7 @@ GRAPHS_MAX = 20_000
 class _Place:
     """Where a level stands: JSON path, entry of its graph, address for people, and what encloses it.
 
-    ``apart``: the id under which it was referred to; nothing encloses it.
+    ``apart``: the id under which it was referred to; nothing encloses it. ``hosts``: type and id of the nodes around.
     """
 
     path: str = "$"
@@ -108,6 +114,8 @@ class _Place:
     parent: Graph | None = None
     outer: Names = _NOTHING
     apart: str | None = None
+    hosts: tuple[tuple[str, str], ...] = ()
+    documented: str = ""
 
 
 def _link_level(flow: Flow, linking: Linking, place: _Place) -> Graph:
@@ -127,6 +135,7 @@ def _link_level(flow: Flow, linking: Linking, place: _Place) -> Graph:
         raw = flow._raws[i] if i < len(flow._raws) else {}
         inner = f"{label}/{node.id}" if label else node.id
         link = NodeLink(linking, graph, names, cn, f"{path}.nodes[{i}]", raw, inner)
+        link.hosts, link.documented = place.hosts, f"{place.documented}.nodes[{node.id}]".removeprefix(".")
         node.link_common(link)
         node.link(link)
         links.append(link)
@@ -205,12 +214,23 @@ def _rules(
         for field in filter(_becomes_state, link.env_fields if link.cn.model.builtin else ()):
             text = "an environment value becomes part of the stored state"
             link.report("env_in_state", field, text, hint="pass secrets as credential references", severity="warning")
-    raws = flow._raws or [{} for _ in flow.nodes]
     graph = linking.graphs[entry]
     view = FlowView(
-        path, flow._raw, flow.nodes, raws, targets, reads, FLOW_KEYS, is_sub_flow=path != "$", timed=_is_timed(graph)
+        path,
+        flow._raw,
+        flow.nodes,
+        flow._raws or [{} for _ in flow.nodes],
+        targets,
+        reads,
+        FLOW_KEYS,
+        {link.cn.id: link.env_fields for link in links if link.env_fields},
+        place.hosts,
+        place.documented,
+        graph.output_type,
+        timed=any(around.timeout is not None for around in _around(graph)),
+        exposes=any(around.env_names for around in _around(graph)),
     )
-    for rule in RULES:
+    for rule in linking.rules:
         linking.issues += rule(view)
 
 
@@ -224,9 +244,9 @@ def _becomes_state(field: str) -> bool:
     return head in _STATE_FIELDS or field.startswith(_HANDLERS) or (head == "branches" and field.endswith(".input"))
 
 
-def _is_timed(graph: Graph) -> bool:
-    """Has the flow, or one around it, a timeout?"""
-    around: Graph | None = graph
-    while around is not None and around.timeout is None:
-        around = around.parent
-    return around is not None
+def _around(graph: Graph) -> Iterator[Graph]:
+    """The level and those around it."""
+    at: Graph | None = graph
+    while at is not None:
+        yield at
+        at = at.parent

@@ -19,6 +19,7 @@ from plaita.node.spelling import either, spellings
 
 if TYPE_CHECKING:
     from plaita.core.references import Resolver
+    from plaita.core.validate import Rule
     from plaita.engine.program import Program
     from plaita.node.basic import Node
     from plaita.node.registry import NodeRegistry
@@ -62,6 +63,7 @@ class Flow(Editable):
     _nodes_registry: Any = PrivateAttr(default=None)
     _document: Any = PrivateAttr(default=None)
     _resolver: Any = PrivateAttr(default=None)
+    _rules: tuple[Any, ...] = PrivateAttr(default=())
     _references: dict[tuple[str, str], Any] = PrivateAttr(default_factory=dict)
     _missing: tuple[tuple[str, str], ...] = PrivateAttr(default=())
     _compiled: Any = PrivateAttr(default=None)
@@ -123,16 +125,18 @@ class Flow(Editable):
         registry: NodeRegistry | None = None,
         strict: bool | None = None,
         resolver: Resolver | None = None,
+        rules: tuple[Rule, ...] = (),
         **_: Any,
     ) -> Self:
         """A flow from its document. Raises ``FlowLoadError`` with every problem; ``strict``: warnings are problems.
 
         ``resolver`` finds the flows that ``reference`` nodes name: id and version in, a document or ``None`` out.
+        ``rules`` are applied beside those of the installation (``plaita.core.validate.register_rule``).
         """
         if isinstance(obj, cls):
             return obj
         loading = _loading()
-        flow: Self = loading.loaded(cls, obj, loading.Reading(registry, resolver, bool(strict)))
+        flow: Self = loading.loaded(cls, obj, loading.Reading(registry, resolver, bool(strict), rules))
         return flow
 
     @classmethod

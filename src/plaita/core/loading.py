@@ -18,6 +18,7 @@ from plaita.core.drafting import deep_fields, draft_node, field_issues
 from plaita.core.flow import Flow
 from plaita.core.references import Resolver
 from plaita.core.text import Document, read_document
+from plaita.core.validate import Rule
 from plaita.engine.linking import Resolve
 from plaita.node.basic import Node
 from plaita.node.editing import edits_in_process
@@ -70,11 +71,13 @@ def draft(value: Any, registry: NodeRegistry, cls: type[F]) -> F:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """How a flow is read: the node types, where flows it refers to come from, and whether warnings are errors."""
+    """How a flow is read: the node types, where flows it refers to come from, whether warnings are errors, and rules
+    beside those of the installation."""
 
     registry: NodeRegistry | None = None
     resolver: Resolver | None = None
     strict: bool = False
+    rules: tuple[Rule, ...] = ()
 
 
 def loaded_text(cls: type[F], content: str, source: str, reading: Reading) -> F:
@@ -89,7 +92,7 @@ def loaded(cls: type[F], value: Any, reading: Reading, document: Document | None
         issue = Issue("error", "empty", "$", "the flow is empty", 'a flow is an object with "nodes"')
         raise FlowLoadError([issue])
     flow = draft(value, reading.registry or get_default_registry(), cls)
-    flow._document, flow._resolver = document, reading.resolver
+    flow._document, flow._resolver, flow._rules = document, reading.resolver, reading.rules
     compile_flow(flow)
     if reading.strict and flow.issues:
         raise FlowLoadError([replace(i, severity="error") for i in flow.issues], document.source if document else "")
@@ -99,7 +102,7 @@ def loaded(cls: type[F], value: Any, reading: Reading, document: Document | None
 def compile_flow(flow: Flow) -> None:
     """Compile; warnings become ``flow.issues``. Raises ``FlowLoadError`` when there are errors."""
     _draft_own(flow)
-    program, linking = compile_root(flow, _drafts(flow))
+    program, linking = compile_root(flow, _drafts(flow), flow._rules)
     flow._references, flow._missing = linking.references, tuple(dict.fromkeys(linking.missing))
     issues, document = linking.issues, flow._document
     if document is not None:

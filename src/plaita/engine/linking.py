@@ -33,7 +33,7 @@ class Linking:
     """State of one load, shared by all its graphs. ``waits`` collects where the flow may wait.
 
     ``references`` are the flows that were found by id and wanted version (empty: the latest), ``missing`` those that
-    were not; ``chain`` the flows that referred to the one being linked.
+    were not; ``chain`` the flows that referred to the one being linked. ``rules`` look at every level that is linked.
     """
 
     functions: FunctionTable
@@ -47,6 +47,7 @@ class Linking:
     references: dict[tuple[str, str], Any] = field(default_factory=dict)
     missing: list[tuple[str, str]] = field(default_factory=list)
     chain: tuple[Any, ...] = ()
+    rules: tuple[Any, ...] = ()
 
 
 @dataclass(slots=True)
@@ -54,7 +55,8 @@ class NodeLink:
     """What one node sees while it links. ``path`` is its JSON path, ``raw`` the document it came from.
 
     ``label`` is its address without rounds (``l/c/w``). ``reads`` gathers the results it reads in its own flow (depth
-    0) or that no flow declares (-1), ``env_fields`` the fields that read ``$ENV``.
+    0) or that no flow declares (-1), ``env_fields`` the fields that read ``$ENV``. ``hosts`` are type and id of the
+    nodes around it, ``documented`` its documented path (``nodes[c].childFlow.nodes[e]``).
 
     Every problem is an issue in ``linking``; what comes back is usable enough to go on and find the rest.
     """
@@ -68,6 +70,8 @@ class NodeLink:
     label: str
     reads: list[tuple[int, str, str]] = field(default_factory=list)
     env_fields: list[str] = field(default_factory=list)
+    hosts: tuple[tuple[str, str], ...] = ()
+    documented: str = ""
 
     def value(self, raw: Json, field_name: str, *, loop: bool = False) -> Eval:
         """Compile a field's value; a value without expressions costs nothing at run time."""

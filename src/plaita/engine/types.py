@@ -60,6 +60,8 @@ def parse_property(raw: Json, path: str = "$") -> Property:
 
 def _parse(raw: Json, path: str, depth: int) -> Property:
     if isinstance(raw, str):
+        if not raw.lstrip().startswith("{"):
+            raise InputError(path, f'a type is an object such as {{"type": "string"}}, not the text {raw!r}')
         raw = parse(raw, path)
     if not isinstance(raw, dict):
         raise InputError(path, f'a type is an object such as {{"type": "string"}}, not {kind_of(raw)}')

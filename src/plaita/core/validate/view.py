@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from plaita.engine.types import Property
 from plaita.node.basic import Node
 
 
@@ -15,7 +16,9 @@ class FlowView:
     """One flow level. ``path`` is its JSON path; ``raws`` the documents of ``nodes`` (empty for nodes made in Python).
 
     ``targets`` are the node ids a node leads to; ``reads`` the results of this level a node reads, with the field;
-    ``timed``: the flow, or one around it, has a timeout.
+    ``env_reads`` the fields of a node that read ``$ENV``; ``hosts`` type and id of the nodes around this level,
+    outermost first, and ``place`` its documented path. ``timed``: the flow, or one around it, has a timeout;
+    ``exposes``: it may read variables of the environment.
     """
 
     path: str
@@ -25,8 +28,17 @@ class FlowView:
     targets: Mapping[str, Sequence[str]]
     reads: Mapping[str, Sequence[tuple[str, str]]]
     known_keys: frozenset[str]
-    is_sub_flow: bool
+    env_reads: Mapping[str, Sequence[str]]
+    hosts: tuple[tuple[str, str], ...]
+    place: str
+    output_type: Property | None
     timed: bool
+    exposes: bool
+
+    @property
+    def is_sub_flow(self) -> bool:
+        """Is there a node around this level?"""
+        return bool(self.hosts)
 
     @cached_property
     def start(self) -> str | None:
