@@ -134,7 +134,8 @@ def test_names_and_words_are_kept() -> None:
     ("raw", "path", "words"),
     [
         (5, "$", "a type is an object"),
-        ("not json", "$", "not JSON"),
+        ("not json", "$", "a type is an object"),
+        ("{not json", "$", "not JSON"),
         ({}, "$", "names no type"),
         ({"type": "strng"}, "$.type", "did you mean 'string'?"),
         ({"dataType": 1}, "$.data_type", "must be text"),
