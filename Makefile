@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 WORKERS ?= 2
 PYTEST := $(BIN)/python -m pytest -n $(WORKERS)
 
-.PHONY: help setup check fix test sim process docs gen bench demo
+.PHONY: help setup check fix test sim process diff docs gen bench demo
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -32,11 +32,18 @@ fix: setup ## format and repair what ruff can repair
 test: setup ## every test in its short form, random order, two processes
 	$(PYTEST) --ignore=tests/tidy tests
 
-sim: setup ## simulation and agreement, the long form
-	$(PYTEST) --hypothesis-profile=long --timeout=1200 tests/sim tests/conformance
+sim: setup ## simulation and agreement, the long form (PLAITA_SIM_SEEDS=10000); SEED=n reruns one world and shows it
+ifdef SEED
+	$(BIN)/python -m plaita.testing.simulation $(SEED)
+else
+	PLAITA_SIM_SEEDS=$${PLAITA_SIM_SEEDS:-10000} $(PYTEST) --hypothesis-profile=long --timeout=1200 tests/sim tests/conformance
+endif
 
 process: setup ## real processes, the long form: kill -9 at fifty places, races, restarts
 	PLAITA_KILLS=50 $(PYTEST) tests/process
+
+diff: setup ## 2,000 random flows here and in the published package give the same
+	PLAITA_DIFF_SEEDS=2000 $(PYTEST) tests/diff
 
 gen: setup ## write the generated reference pages
 	$(BIN)/python -m tools.reference_pages

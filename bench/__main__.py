@@ -1,12 +1,12 @@
-"""``python -m bench [inprocess] [durable] [startup]``: run all or some, print the report."""
+"""``python -m bench [inprocess] [durable] [startup] [http]``: run all or some, print the report."""
 
 from __future__ import annotations
 
 import sys
 
-from bench import durable, inprocess, startup
+from bench import durable, http, inprocess, startup
 
-SECTIONS = {"inprocess": inprocess.run, "durable": durable.run, "startup": startup.run}
+SECTIONS = {"inprocess": inprocess.run, "durable": durable.run, "startup": startup.run, "http": http.run}
 
 for name in sys.argv[1:] or SECTIONS:
     for line in SECTIONS[name]():

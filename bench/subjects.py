@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import subprocess
 import sys
@@ -46,10 +47,23 @@ def ours() -> Subject:
 
 
 def published() -> Subject:
-    """The published package, installed from the index into its own environment at the first use."""
+    """The published package."""
+    return Subject("published", peer_python())
+
+
+def peer_python() -> str:
+    """The interpreter of the published package, installed from the index into its own environment at the first use.
+
+    Raises ``OSError`` or ``CalledProcessError`` when it cannot be built. Two processes may ask at once.
+    """
     python = PEER_ENV / "bin" / "python"
-    if not python.exists():
-        venv.create(PEER_ENV, with_pip=True)
-        install = [str(python), "-m", "pip", "install", "--quiet", f"plaita=={PEER_VERSION}"]
-        subprocess.run(install, check=True)
-    return Subject("published", str(python))
+    ready = PEER_ENV / ".ready"
+    PEER_ENV.parent.mkdir(exist_ok=True)
+    with (PEER_ENV.parent / ".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not ready.exists():
+            venv.create(PEER_ENV, with_pip=True)
+            install = [str(python), "-m", "pip", "install", "--quiet", f"plaita=={PEER_VERSION}"]
+            subprocess.run(install, check=True, capture_output=True, timeout=300)
+            ready.touch()
+    return str(python)

@@ -6,12 +6,16 @@ from typing import Any, Final, NamedTuple
 
 
 class Example(NamedTuple):
-    """``nodes`` stand after a start node ``s`` that leads to the first one. ``waits``: the flow waits at ``n``."""
+    """``nodes`` stand after a start node ``s`` that leads to the first one. ``waits``: the flow waits at ``n``.
+
+    ``dry``: nothing is sent, as nobody listens where it would go.
+    """
 
     nodes: list[dict[str, Any]]
     value: dict[str, Any]
     output: Any = None
     waits: bool = False
+    dry: bool = False
 
 
 def _flow(output: str) -> dict[str, Any]:
@@ -45,6 +49,20 @@ EXAMPLES: Final[dict[str, Example]] = {
         {"price": 3, "count": 4},
         {"total": 12},
     ),
+    "calculate": _one(
+        {
+            "type": "calculate",
+            "expression": {
+                "function_name": "sub",
+                "params": {
+                    "left": "$INPUT.price",
+                    "right": {"function_name": "multiply", "params": {"left": "$INPUT.rebate", "right": 2}},
+                },
+            },
+        },
+        {"price": 10, "rebate": 3},
+        4,
+    ),
     "case": Example(
         [
             {
@@ -61,6 +79,15 @@ EXAMPLES: Final[dict[str, Example]] = {
     ),
     "child": _one(
         {"type": "child", "input": {"n": "$INPUT.amount"}, "childFlow": _flow("$INPUT.n + 1")}, {"amount": 4}, 5
+    ),
+    "code": _one(
+        {
+            "type": "code",
+            "code": "import statistics\n\ndef run(numbers):\n    return statistics.median(numbers)\n",
+            "input": "$INPUT.numbers",
+        },
+        _NUMBERS,
+        2.5,
     ),
     "delay": _one({"type": "delay", "delaySeconds": "$INPUT.days", "delayUnit": "days"}, {"days": 3}, waits=True),
     "end": Example([{"id": "e", "type": "end", "output": "Hello {% $INPUT.name %}"}], {"name": "Ann"}, "Hello Ann"),
@@ -79,6 +106,35 @@ EXAMPLES: Final[dict[str, Example]] = {
         {"type": "filter", "collection": "$INPUT.numbers", "childFlow": _flow("$INPUT.item > 2")}, _NUMBERS, [3, 4]
     ),
     "find": _one({"type": "find", "collection": "$INPUT.numbers", "childFlow": _flow("$INPUT.item > 2")}, _NUMBERS, 3),
+    "http": Example(
+        [
+            {
+                "id": "n",
+                "type": "http",
+                "url": "https://api.example.org/orders/{% $INPUT.order %}",
+                "method": "PATCH",
+                "body": {"paid": "$INPUT.amount"},
+                "headers": {"X-Request": "$EXECUTION_ID"},
+                "failOn": ["4xx", "5xx"],
+                "errorHandler": {"retryTimes": 3},
+                "next": "e",
+            },
+            _end("$NODE.n.url"),
+        ],
+        {"order": "A17", "amount": 480},
+        "https://api.example.org/orders/A17",
+        dry=True,
+    ),
+    "http_callback": _one(
+        {
+            "type": "http_callback",
+            "callbackPath": "/paid/{% $INPUT.order %}",
+            "authToken": "env:PAYMENT_TOKEN",
+            "callbackTimeoutMinutes": 30,
+        },
+        {"order": "A17"},
+        waits=True,
+    ),
     "if": Example(
         [
             {
@@ -92,6 +148,9 @@ EXAMPLES: Final[dict[str, Example]] = {
         ],
         {"amount": 120},
         "large",
+    ),
+    "kafka_queue": _one(
+        {"type": "kafka_queue", "bootstrapServers": "kafka:9092", "topic": "orders", "groupId": "shop"}, {}, waits=True
     ),
     "loop": _one(
         {
@@ -119,6 +178,32 @@ EXAMPLES: Final[dict[str, Example]] = {
         },
         {"n": 5},
         {"double": 10, "square": 25},
+    ),
+    "redis": Example(
+        [
+            {
+                "id": "n",
+                "type": "redis",
+                "target": "redis://localhost:6379/0",
+                "command": "set",
+                "arguments": ["order:{% $INPUT.order %}", "paid", "EX", 3600],
+                "next": "e",
+            },
+            _end("$NODE.n.command"),
+        ],
+        {"order": "A17"},
+        "SET",
+        dry=True,
+    ),
+    "redis_queue": _one(
+        {"type": "redis_queue", "queueName": "jobs:{% $INPUT.shop %}", "redisPassword": "env:REDIS_PASSWORD"},
+        {"shop": "berlin"},
+        waits=True,
+    ),
+    "reference": _one(
+        {"type": "reference", "flowId": "tax", "input": {"n": "$INPUT.amount"}, "childFlow": _flow("$INPUT.n * 0.2")},
+        {"amount": 50},
+        10.0,
     ),
     "reduce": _one(
         {
@@ -160,4 +245,5 @@ EXAMPLES: Final[dict[str, Example]] = {
 
 def flow_of(example: Example) -> dict[str, Any]:
     """The whole flow."""
-    return {"nodes": [{"id": "s", "type": "start", "next": example.nodes[0]["id"]}, *example.nodes]}
+    nodes = [{"id": "s", "type": "start", "next": example.nodes[0]["id"]}, *example.nodes]
+    return {"globalContext": {"dry_run": True}, "nodes": nodes} if example.dry else {"nodes": nodes}

@@ -70,10 +70,12 @@ def _type(name: str, cls: type[Node]) -> list[str]:
 
 
 def _example(example: Example) -> list[str]:
-    nodes = ",\n".join(f"  {json.dumps(node, ensure_ascii=False)}" for node in flow_of(example)["nodes"])
+    flow = flow_of(example)
+    nodes = ",\n".join(f"  {json.dumps(node, ensure_ascii=False)}" for node in flow.pop("nodes"))
+    header = "".join(f"{json.dumps(key)}: {json.dumps(value)}, " for key, value in flow.items())
     given = json.dumps(example.value, ensure_ascii=False)
     what = "it waits at `n`" if example.waits else f"the output is `{json.dumps(example.output, ensure_ascii=False)}`"
-    return [f'```json\n{{"nodes": [\n{nodes}\n]}}\n```', f"With the input `{given}` {what}."]
+    return [f'```json\n{{{header}"nodes": [\n{nodes}\n]}}\n```', f"With the input `{given}` {what}."]
 
 
 def _fields(model: type[BaseModel], meanings: Mapping[str, Word]) -> str:

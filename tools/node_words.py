@@ -45,6 +45,12 @@ _TIMEOUT = Word("Gives up after so many seconds.", NUMBER)
 _AT_ONCE = Word("How many run at once; null: all.", COUNT)
 _ON_ERROR = Word('`fail`, or `collect`: `{"error": {…}}` in the place of what failed.')
 
+_SERVICE = {
+    "event_type": Word("The type of the event that answers."),
+    "event_filter": Word("Dotted paths in the data of the event, and the values they must have."),
+    "subscription_timeout": Word("Gives up after so many seconds, when that is sooner.", NUMBER),
+}
+
 FIELDS: Final[dict[str, dict[str, Word]]] = {
     "approval": {
         "approval_title": Word("What is asked.", TEXT),
@@ -68,6 +74,9 @@ FIELDS: Final[dict[str, dict[str, Word]]] = {
         "output_type": Word("The value must fit it; defaults are filled in.", PROPERTY),
         "upstream_output": Word("Values by the node that ran before; takes the place of `output`."),
     },
+    "calculate": {
+        "call": Word("The call: `function_name` and `params`, or JSON of it.", "object"),
+    },
     "case": {
         "target": Word("The value that is compared.", VALUE),
         "cases": Word("See below; equality is that of JSON."),
@@ -76,6 +85,12 @@ FIELDS: Final[dict[str, dict[str, Word]]] = {
     "child": {
         "input": Word("`$INPUT` of the sub-flow; absent: that of the flow around it.", VALUE),
         "child_flow": Word("The sub-flow.", FLOW),
+    },
+    "code": {
+        "language": Word("`python`, or one that the program has registered."),
+        "code": Word("The script; it defines `run`. Nothing in it is evaluated by the flow."),
+        "input": Word("The argument of `run`.", VALUE),
+        "sandbox_backend": Word("`subprocess` or `restricted`; absent: the first that the settings allow."),
     },
     "delay": {
         "delay_seconds": Word("How long, in units of `delayUnit`.", NUMBER),
@@ -98,10 +113,72 @@ FIELDS: Final[dict[str, dict[str, Word]]] = {
     },
     "filter": _COLLECTION,
     "find": _COLLECTION,
+    "http": {
+        "url": Word("Where to: `https://HOST/PATH`; user and password in it become `Authorization`.", TEXT),
+        "method": Word("`GET`, `HEAD`, `POST`, `PUT`, `DELETE`, `PATCH`, `OPTIONS` or `TRACE`, in any case.", TEXT),
+        "query": Word(
+            "Added to the query of the URL: names and values, or text as it is.", "object, text or expression"
+        ),
+        "headers": Word(
+            "Names and values; what frames a message (`Content-Length` and the like) is left out.", "object"
+        ),
+        "body": Word("What is sent; null: nothing.", VALUE),
+        "content_type": Word("Of the body; a `Content-Type` among the headers wins.", TEXT),
+        "request_timeout": Word(
+            "For everything from connecting to the last byte, redirects too.",
+            "seconds up to 600, ISO 8601 or expression",
+        ),
+        "max_redirects": Word("0 to 20; 0 makes a redirect the result.", COUNT),
+        "allowed_hosts": Word(
+            "Only these, by name or address; an empty list allows none.", "list of hosts or expression"
+        ),
+        "denied_hosts": Word("Not these, whatever else is allowed.", "list of hosts or expression"),
+        "block_private_networks": Word(
+            "Only public addresses; `PLAITA_HTTP_BLOCK_PRIVATE` sets it for every node.", "true, false or expression"
+        ),
+        "fail_on": Word(
+            "Statuses that are errors: `404`, `5xx`, `400-499`, or a list of these.", "status, list or expression"
+        ),
+        "idempotency_key": Word(
+            "Sends an `Idempotency-Key` with methods that change something.", "true, false or expression"
+        ),
+        "addressing": Word("Accepted, without effect."),
+        "delegate": Word("Accepted, without effect."),
+        "output": Word("Becomes `data`, and the body `body`.", VALUE),
+    },
+    "http_callback": {
+        "callback_path": Word("Where the request goes; absent: `/callback/FLOW/NODE/EXECUTION`.", TEXT),
+        "callback_method": Word("`GET`, `POST`, `PUT` or `DELETE`.", TEXT),
+        "callback_timeout_minutes": Word("Gives up after so many minutes.", COUNT),
+        "require_auth": Word("Must the caller prove anything?", "true, false or expression"),
+        "auth_type": Word("`token`, `basic` or `signature`.", TEXT),
+        "auth_token": Word("`env:NAME` or `file:PATH` of what the caller must know; absent: derived.", TEXT),
+        "validate_headers": Word("Headers that the request must have.", "object"),
+        "validate_params": Word("Parameters that the request must have.", "object"),
+        "success_response": Word("The answer to a request that is accepted.", "object"),
+        "error_response": Word("The answer to any other.", "object"),
+        **_SERVICE,
+    },
     "if": {
         "condition": Word("What is asked.", CONDITION),
         "next": Word("Where to go when it holds.", TARGET),
         "else_next": Word("Where to go otherwise.", TARGET),
+    },
+    "kafka_queue": {
+        "bootstrap_servers": Word("Servers: a list, or text with commas.", VALUE),
+        "topic": Word("The topic.", TEXT),
+        "group_id": Word("The group of the consumer.", TEXT),
+        "security_protocol": Word("`PLAINTEXT`, `SSL`, `SASL_PLAINTEXT` or `SASL_SSL`.", TEXT),
+        "sasl_mechanism": Word("`PLAIN`, `SCRAM-SHA-256` or `SCRAM-SHA-512`.", TEXT),
+        "sasl_username": Word("The user.", TEXT),
+        "sasl_password": Word("`env:NAME` or `file:PATH` of the password.", TEXT),
+        "partition": Word("Only this one.", COUNT),
+        "auto_offset_reset": Word("`earliest` or `latest`.", TEXT),
+        "enable_auto_commit": Word("Said to the consumer.", "true, false or expression"),
+        "max_poll_records": Word("Said to the consumer.", COUNT),
+        "message_format": Word("`json` or `text`.", TEXT),
+        "timeout_ms": Word("Gives up after so many milliseconds; 0: never.", COUNT),
+        **_SERVICE,
     },
     "loop": {**_COLLECTION, "condition": Word("Asked after each round; no further one when it fails.", CONDITION)},
     "map": {
@@ -119,7 +196,30 @@ FIELDS: Final[dict[str, dict[str, Word]]] = {
         "on_branch_error": _ON_ERROR,
         "max_concurrent": _AT_ONCE,
     },
+    "redis": {
+        "target": Word("`redis://USER:PASSWORD@HOST:PORT/DB`, or `rediss://` for TLS.", TEXT),
+        "command": Word("The name of the command.", TEXT),
+        "arguments": Word("A list, or text that is split at white space.", VALUE),
+    },
+    "redis_queue": {
+        "queue_name": Word("The list, stream or channel.", TEXT),
+        "redis_host": Word("The server.", TEXT),
+        "redis_port": Word("Its port.", COUNT),
+        "redis_db": Word("Its database.", COUNT),
+        "redis_password": Word("`env:NAME` or `file:PATH` of the password.", TEXT),
+        "queue_type": Word("`list`, `stream` or `pubsub`.", TEXT),
+        "timeout_seconds": Word("Gives up after so many seconds; 0: never.", COUNT),
+        "batch_size": Word("Said to the service.", COUNT),
+        "message_format": Word("`json`, `text` or `raw`.", TEXT),
+        **_SERVICE,
+    },
     "reduce": {**_COLLECTION, "initial": Word("Where folding begins; absent or null: the first item.", VALUE)},
+    "reference": {
+        "flow_id": Word("The flow to run."),
+        "flow_version": Word("Its version; absent: the latest."),
+        "input": Word("`$INPUT` of that flow; absent: `{}`.", VALUE),
+        "child_flow": Word("The flow itself, for programs that have it at hand.", FLOW),
+    },
     "start": {},
     "switch": {
         "branches": Word("See below."),

@@ -42,7 +42,14 @@ def settings_page() -> str:
         "A setting is read from its variable, then from its key in `.plaita/settings.toml`, then it has its default. "
         "A bad value stops the process with one message that names the variable, the value and what is allowed."
     )
-    titles = {"store": "Store", "worker": "Worker", "engine": "Engine", "": "Process"}
+    titles = {
+        "store": "Store",
+        "worker": "Worker",
+        "engine": "Engine",
+        "http": "HTTP nodes",
+        "sandbox": "Scripts",
+        "": "Process",
+    }
     parts = [NOTICE, "# Settings", intro]
     for group, title in titles.items():
         rows = [_setting_row(item) for item in SETTINGS if item.group == group]
@@ -51,11 +58,12 @@ def settings_page() -> str:
 
 
 def _setting_row(item: Declared) -> tuple[str, ...]:
-    default = (
-        "" if item.default == () else f"`{item.default:g}`" if isinstance(item.default, float) else f"`{item.default}`"
-    )
-    setting = item.setting
-    return f"`{setting.variable}`", f"`{setting.key}`", default or "none", setting.bounds, setting.sentence
+    default, setting = item.default, item.setting
+    if isinstance(default, tuple):
+        shown = f"`{','.join(default)}`" if default else "none"
+    else:
+        shown = f"`{default:g}`" if isinstance(default, float) else f"`{default}`"
+    return f"`{setting.variable}`", f"`{setting.key}`", shown, setting.bounds, setting.sentence
 
 
 def events_page() -> str:

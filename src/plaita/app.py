@@ -15,7 +15,7 @@ from plaita.core.imports import import_nodes
 from plaita.ports.backend import Backend
 from plaita.ports.values import RunId
 from plaita.server.worker.worker import WorkerOptions
-from plaita.settings import Settings, load_settings, unknown_variables
+from plaita.settings import Settings, load_settings, unknown_variables, use_settings
 
 HOME = ".plaita"
 SQLITE = "sqlite:///"
@@ -23,14 +23,19 @@ DAY_MS = 86_400_000
 
 
 def read_settings(store: str | None = None) -> Settings:
-    """Settings of this process: environment and ``.plaita/settings.toml``; ``store`` overrides the store."""
+    """Settings of this process: environment and ``.plaita/settings.toml``; ``store`` overrides the store.
+
+    What is read also holds for node code, which nobody hands its settings to.
+    """
     environ = dict(os.environ)
     if store:
         environ["PLAITA_STORE"] = store
     home = find_home(Path.cwd())
     settings = load_settings(environ, None if home is None else home / "settings.toml")
     places = (Path.cwd(),) if home is None else (Path.cwd(), home.parent)
-    return replace(settings, imports=tuple(_placed(name, places) for name in settings.imports))
+    settings = replace(settings, imports=tuple(_placed(name, places) for name in settings.imports))
+    use_settings(settings)
+    return settings
 
 
 def _placed(name: str, places: Sequence[Path]) -> str:

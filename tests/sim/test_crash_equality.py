@@ -23,7 +23,7 @@ from plaita.engine.failure import Failure
 from plaita.engine.machine import Conditions, Run, advance, next_due, open_calls, start
 from plaita.node.basic import Node
 from plaita.node.registry import NodeRegistry
-from tests.support.flow_gen import Generated, generate, weigh
+from plaita.testing.simulation.random_flows import Generated, generate, weigh
 
 SEEDS = 300
 CHUNK = 25

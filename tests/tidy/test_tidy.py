@@ -37,12 +37,18 @@ PARAMETERS_MAX = 6
 MANY_LINES: dict[str, str] = {}
 LONG_FUNCTIONS: dict[str, str] = {}
 MANY_METHODS: dict[str, str] = {
+    "plaita/core/context.py::ExecutionContext": "the documented class",
+    "plaita/core/executor.py::FlowExecution": "the documented class",
+    "plaita/core/flow.py::Flow": "the documented model: reading, running, looking inside",
     "plaita/ports/backend.py::Backend": "gathers the ports; each of them is small",
     "plaita/runtime/runtime.py::Runtime": "the verbs of the command line, each sync and async",
 }
 MANY_PARAMETERS: dict[str, str] = {
     "plaita/base/errors.py::FlowExecutionException.__init__": "the documented constructor",
     "plaita/backends/ports/queries.py::GatedQueries.runs": "a filter is a parameter; all are keywords with defaults",
+    "plaita/core/executor.py::FlowExecution.__init__": "the documented signature",
+    "plaita/core/executor.py::FlowExecution.run": "the documented signature",
+    "plaita/core/executor.py::FlowExecution.run_distributed": "the documented signature",
     "plaita/control/looking.py::list_executions": "a filter is a parameter; all are keywords with defaults",
     "plaita/engine/expression/registry.py::ExpressionRegistry.register": "the documented signature",
     "plaita/ports/queries.py::QueryStore.runs": "a filter is a parameter; all are keywords with defaults",
@@ -50,6 +56,8 @@ MANY_PARAMETERS: dict[str, str] = {
 MANY_PARAMETERS_FOLDERS = {"plaita/cli/": "a parameter of a command is an option"}
 BROAD_CATCHES: dict[str, str] = {
     "plaita/backends/sqlite/gate.py::SqliteGate._try_batch": "a verb's error belongs to its caller, not to the batch",
+    "plaita/core/callback.py::call_hook": "a callback is foreign code: an observer must not change what it observes",
+    "plaita/core/stepping.py::Steps._subscribe": "an event bus is foreign code",
     "plaita/core/calls.py::_stored": "the text of a foreign error is foreign code too",
     "plaita/core/calls.py::aperform": "a node is foreign code: whatever it raises is its failure",
     "plaita/core/calls.py::perform": "a node is foreign code: whatever it raises is its failure",
@@ -60,6 +68,11 @@ BROAD_CATCHES: dict[str, str] = {
     "plaita/engine/failing.py::outcome_of": "what an author's expression raises is a failure of the node",
     "plaita/engine/hosts.py::Rounds.child_done": "as outcome_of, in the inner loop of every collection node",
     "plaita/engine/machine.py::_burst": "as outcome_of, around every step",
+    "plaita/testing/simulation/story.py::play": "whatever a verb or a worker raises is the verdict of the world",
+    "plaita/node/calculate.py::_applied": "a registered function is foreign code",
+    "plaita/node/calculate.py::_applied.evaluate": "a registered function is foreign code",
+    "plaita/node/sandbox/script.py::_raised": "the text of a foreign error is foreign code too",
+    "plaita/node/sandbox/script.py::answer_of": "whatever a script raises is the answer of its process",
 }
 
 # A comment explains the code as it is; what it used to be belongs to git and the changelog.

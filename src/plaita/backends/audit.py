@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
-from plaita.backends.rows import Rows, RunRow
+from collections.abc import Iterator
+
+from plaita.backends.rows import EventRow, OutRow, Rows, RunRow, WaitRow
 from plaita.ports.values import TERMINAL
+
+ALL = 1_000_000_000
 
 
 def audit(rows: Rows) -> list[str]:
     """Every difference in words; an empty list is the only good answer. Reads every live run."""
     queue = {rid for _, rid in rows.ledger.parked()}
+    outbox = rows.ledger.entries()
+    live = rows.runs.live()
     issues: list[str] = []
     slots: dict[str, int] = {}
-    for run in rows.runs.live():
+    for run in live:
         slots[run.tenant] = slots.get(run.tenant, 0) + bool(run.slot)
-        issues += [f"run {run.run_id}: {issue}" for issue in _of_run(rows, run, queue)]
+        issues += [
+            f"run {run.run_id}: {issue}" for issue in (*_of_run(rows, run, queue), *_of_waits(rows, run, outbox))
+        ]
     parked_live = {rid for rid in queue if rows.runs.at(rid).status not in TERMINAL}
     issues += [f"the quota queue holds run number {rid}, which has ended" for rid in sorted(queue - parked_live)]
+    issues += _of_due(rows, live)
     issues += _of_quota(rows, slots)
     return issues
 
@@ -34,12 +43,51 @@ def _of_run(rows: Rows, run: RunRow, queue: set[int]) -> list[str]:
             issues.append("is held without a lease entry")
         if rows.limits.cap is not None and not run.slot:
             issues.append("is held without a slot")
-    elif not run.blocked and not run.parked and run.due is None:
-        if run.unread or run.cancel:
-            issues.append("has unread mail and nobody will look")
-        elif not any(w.state == "open" for w in waits):
-            issues.append("is stranded: no due entry, no open wait")
+    elif not run.blocked and not run.parked:
+        issues += _of_wake_source(run, waits, rows.now)
     return issues
+
+
+def _of_wake_source(run: RunRow, waits: list[WaitRow], now: int) -> Iterator[str]:
+    """Nobody holds the run and it does not wait for a slot: who will look at it, and in time?"""
+    is_open = [w for w in waits if w.state == "open"]
+    if run.due is None:
+        if run.unread or run.cancel:
+            yield "has unread mail and nobody will look"
+        elif not is_open:
+            yield "is stranded: no due entry, no open wait"
+    deadline = min([w.deadline for w in is_open if w.deadline is not None], default=None)
+    if deadline is not None and (run.due is None or run.due > max(deadline, now)):
+        yield f"has a wait until {deadline} and is due at {run.due}"
+
+
+def _of_waits(rows: Rows, run: RunRow, outbox: list[OutRow]) -> Iterator[str]:
+    """Open waits are found by events, miss none, and a person is asked exactly while they are open."""
+    for wait in rows.waits.of(run).values() if run.armed else ():
+        task = rows.tasks.load(wait.task_id) if wait.task_id is not None else None
+        if task is not None and (task.status == "open") != (wait.state == "open"):
+            yield f"wait {wait.wait_id!r} is {wait.state}, its task {task.task_id} is {task.status}"
+        if wait.kind != "event" or wait.state != "open":
+            continue
+        coming = EventRow(rows.events.current() + 1, "", wait.event_type, wait.key, b"", rows.now)
+        if not any(r.rid == run.rid and w == wait.wait_id for r, w, _ in rows.waits.listening(coming, wait.arm - 1, 1)):
+            yield f"wait {wait.wait_id!r} is open and events would not find it"
+        if wait.cand is None and not run.cancel:
+            number = rows.events.lowest(wait.event_type, wait.key, wait.low, None if wait.reuse else run)
+            if number is not None and not any(e.kind == "event" and e.cursor < wait.arm < e.event for e in outbox):
+                yield f"wait {wait.wait_id!r} misses event {number}"
+
+
+def _of_due(rows: Rows, live: list[RunRow]) -> Iterator[str]:
+    """The index of what is due against the headers."""
+    queues = sorted({run.queue for run in live})
+    found = {run.rid for run in rows.runs.due(queues, None, takeovers=True, limit=ALL)}
+    wanted = {run.rid for run in live if run.due is not None and run.due <= rows.now}
+    for rid in sorted(found ^ wanted):
+        yield f"the index of due runs and the header of run number {rid} disagree"
+    earliest = min([run.due for run in live if run.due is not None], default=None)
+    if rows.runs.next_due() != earliest:
+        yield f"the next due run is at {earliest}, the index says {rows.runs.next_due()}"
 
 
 def _of_quota(rows: Rows, slots: dict[str, int]) -> list[str]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import random
 import secrets
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Protocol
 
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
@@ -32,12 +34,28 @@ class SystemClock:
         return time.clock_gettime(source) * 1000
 
 
+_secret: random.Random = secrets.SystemRandom()
+_chance = random.Random()
+
+
 def new_id() -> str:
     """A short random id: 20 characters, 100 bits, lower case, no look-alikes."""
-    bits = secrets.randbits(100)
+    bits = _secret.getrandbits(100)
     return "".join(_ALPHABET[bits >> shift & 31] for shift in range(0, 100, 5))
 
 
 def roll() -> float:
     """Dice in [0, 1)."""
-    return random.random()
+    return _chance.random()
+
+
+@contextmanager
+def seeded(seed: int) -> Iterator[None]:
+    """Ids and dice of this process follow from a seed until the end of the block: for simulations, nothing else."""
+    global _secret, _chance
+    before = _secret, _chance
+    _secret = _chance = random.Random(seed)
+    try:
+        yield
+    finally:
+        _secret, _chance = before

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from plaita.node.assignment import Assignment
     from plaita.node.basic import Node
+    from plaita.node.code import register_code_node
     from plaita.node.decide import Bool
     from plaita.node.end import End
     from plaita.node.registry import NodeRegistry, get_default_registry
     from plaita.node.start import Start
 
-__all__ = ["Assignment", "Bool", "End", "Node", "NodeRegistry", "Start", "get_default_registry"]
+__all__ = ["Assignment", "Bool", "End", "Node", "NodeRegistry", "Start", "get_default_registry", "register_code_node"]
 
 _HOMES = {
     "Assignment": "assignment",
@@ -23,6 +24,7 @@ _HOMES = {
     "NodeRegistry": "registry",
     "Start": "start",
     "get_default_registry": "registry",
+    "register_code_node": "code",
 }
 
 

@@ -13,20 +13,14 @@ from plaita.node.subflow import read_sub_flow
 
 if TYPE_CHECKING:
     from plaita.engine.linking import NodeLink
+    from plaita.engine.program import Graph
 
 
-class Child(Node):
-    """Runs ``childFlow`` once with the evaluated ``input``; its result is the sub-flow's.
+class FlowNode(Node):
+    """A node that runs ``childFlow``: a document, its text, or a ``Flow``."""
 
-    Without ``input`` the sub-flow inherits the whole ``$INPUT``; a key that is absent in ``input`` is looked up in the
-    parent, a key that is null is null.
-    """
-
-    node_type: ClassVar[str] = "child"
-    node_name: ClassVar[str] = "Child"
     builtin: ClassVar[bool] = True
 
-    input: Any = None
     child_flow: Any = None
 
     @field_validator("child_flow", mode="before")
@@ -37,11 +31,30 @@ class Child(Node):
     def sub_flows(self) -> Iterator[tuple[str, Any, str | None]]:
         yield "child_flow", self.child_flow, None
 
-    def link(self, link: NodeLink) -> None:
+    def body(self, link: NodeLink) -> Graph | None:
+        """The compiled sub-flow, or ``None`` with an issue."""
         if self.child_flow is None:
             link.report("child_flow_missing", "child_flow", f"node {self.id!r} needs a childFlow")
-            return
+            return None
+        graph: Graph = self.child_flow.link_under(link, "child_flow", None)
+        return graph
+
+
+class InlineFlow(FlowNode):
+    """Runs ``childFlow`` once with the evaluated ``input``; its result is the sub-flow's.
+
+    Without ``input`` the sub-flow inherits the whole ``$INPUT``; a key that is absent in ``input`` is looked up in the
+    parent, a key that is null is null.
+    """
+
+    node_type: ClassVar[str] = "child"
+    node_name: ClassVar[str] = "Child"
+
+    input: Any = None
+
+    def link(self, link: NodeLink) -> None:
         value = link.value(self.input, "input") if "input" in self.model_fields_set else None
-        host = Inline(self.child_flow.link_under(link, "child_flow", None), value)
-        link.cn.host = host
-        link.cn.step = host.step(link.cn)
+        body = self.body(link)
+        if body is not None:
+            host = Inline(body, value)
+            link.cn.host, link.cn.step = host, host.step(link.cn)

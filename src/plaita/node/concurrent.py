@@ -11,7 +11,7 @@ from plaita.base.spelling import suggest
 from plaita.engine.fans import Fan
 from plaita.engine.kinds import Branches, BranchPlan
 from plaita.node.basic import Node
-from plaita.node.collection import check_branch_error, room_of
+from plaita.node.loop import check_branch_error, room_of
 from plaita.node.spelling import either
 from plaita.node.subflow import read_sub_flow
 

@@ -92,6 +92,9 @@ class Switch(Node):
         link.cn.step = steps.branch(link.cn, [(test, target) for _, test, target in arms], otherwise)
 
 
+Logic = Switch
+
+
 class Choice(BaseModel):
     """One case: taken when the evaluated ``value`` equals the target's."""
 
@@ -102,7 +105,7 @@ class Choice(BaseModel):
     name: str | None = None
 
 
-class Case(Node):
+class SwitchLegacy(Node):
     """The first case that equals ``target``, else ``default``."""
 
     node_type: ClassVar[str] = "case"

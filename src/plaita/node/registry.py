@@ -18,28 +18,32 @@ N = TypeVar("N", bound="type[Node]")
 BUILT_IN = {
     "approval": "approval:ApprovalNode",
     "assignment": "assignment:Assignment",
-    "case": "decide:Case",
-    "child": "child:Child",
+    "calculate": "calculate:Calculate",
+    "case": "decide:SwitchLegacy",
+    "child": "child:InlineFlow",
+    "code": "code:CodeNode",
     "delay": "delay:DelayNode",
     "end": "end:End",
     "event": "event_node:EventNode",
-    "filter": "collection:FilterNode",
-    "find": "collection:FindNode",
+    "filter": "loop:Filter",
+    "find": "loop:Find",
+    "http": "http:HTTP",
+    "http_callback": "http_callback:HttpCallbackNode",
     "if": "decide:Bool",
-    "loop": "collection:LoopNode",
-    "map": "collection:MapNode",
+    "kafka_queue": "kafka_queue:KafkaQueueNode",
+    "loop": "loop:Loop",
+    "map": "loop:Map",
     "mock": "mock:Mock",
     "parallel": "concurrent:Parallel",
-    "reduce": "collection:ReduceNode",
+    "redis": "redis:RedisNode",
+    "redis_queue": "redis_queue:RedisQueueNode",
+    "reduce": "loop:Reduce",
     "reference": "reference:ReferenceFlow",
     "start": "start:Start",
     "switch": "decide:Switch",
-    "while": "collection:WhileNode",
+    "while": "loop:While",
 }
 """Module and class of each built-in type; a module is imported when a flow first names one of its types."""
-
-UNAVAILABLE = frozenset({"calculate", "code", "http", "http_callback", "kafka_queue", "redis", "redis_queue"})
-"""Documented types that this release does not have. A class registered under such a name is used as any other."""
 
 
 class NodeRegistry:
@@ -92,8 +96,6 @@ class NodeRegistry:
         if isinstance(node_type, str) and node_type in self._broken:
             return f"node type {node_type!r} could not be loaded: {self._broken[node_type]}", ""
         known = self.list_types()
-        if isinstance(node_type, str) and node_type in UNAVAILABLE:
-            return f"node type {node_type!r} is not available in this release", f"types: {', '.join(known)}"
         if not isinstance(node_type, str):
             return "a node needs a 'type'", f"types: {', '.join(known)}"
         hint = suggest(node_type, known) or f"types: {', '.join(known)}"

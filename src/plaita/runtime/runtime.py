@@ -25,7 +25,7 @@ from plaita.ports.backend import Backend
 from plaita.ports.tasks import Decided
 from plaita.ports.values import RunId
 from plaita.runtime.driving import Drive, follow, go_on, move_woken
-from plaita.settings import Settings
+from plaita.settings import Settings, use_settings
 
 T = TypeVar("T")
 
@@ -43,6 +43,7 @@ class Runtime:
 
     def __init__(self, settings: Settings, callbacks: Iterable[FlowCallback] = ()) -> None:
         self.settings = settings
+        use_settings(settings)
         self.how = Drive(settings, callbacks=tuple(callbacks))
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
@@ -331,6 +332,8 @@ class HumanTask:
 
 def _turn(loop: asyncio.AbstractEventLoop) -> None:
     loop.run_forever()
+    # What belongs to a loop, such as connections of nodes, hears of its end through its asynchronous generators.
+    loop.run_until_complete(loop.shutdown_asyncgens())
     loop.close()
 
 

@@ -1,6 +1,14 @@
 """Every setting, declared once: ``Settings`` holds values, ``load_settings`` reads them, ``SETTINGS`` lists them."""
 
-from plaita.settings.declared import EngineSettings, Settings, StoreSettings, WorkerSettings
+from plaita.settings.current import current_settings, use_settings
+from plaita.settings.declared import (
+    EngineSettings,
+    HttpSettings,
+    SandboxSettings,
+    Settings,
+    StoreSettings,
+    WorkerSettings,
+)
 from plaita.settings.load import SETTINGS, Declared, load_settings, unknown_variables
 from plaita.settings.setting import Setting
 
@@ -9,6 +17,10 @@ __all__ = [
     "StoreSettings",
     "WorkerSettings",
     "EngineSettings",
+    "HttpSettings",
+    "SandboxSettings",
+    "current_settings",
+    "use_settings",
     "load_settings",
     "unknown_variables",
     "SETTINGS",

@@ -156,12 +156,110 @@ class EngineSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class SandboxSettings:
+    """What the scripts of ``code`` nodes may use."""
+
+    timeout_seconds: float = declare(
+        10.0,
+        Setting(
+            "PLAITA_SANDBOX_TIMEOUT",
+            "number",
+            "Seconds a script may run, whatever the timeout of its node is.",
+            least=0.1,
+            most=86_400,
+        ),
+    )
+    memory_mb: int = declare(
+        0,
+        Setting(
+            "PLAITA_SANDBOX_MEMORY_MB",
+            "whole number",
+            "Address space of a script in MiB; 0 for no limit. Below 64 Python itself hardly starts.",
+            least=0,
+            most=1_048_576,
+        ),
+    )
+    scripts: int = declare(
+        16,
+        Setting(
+            "PLAITA_SANDBOX_SCRIPTS",
+            "whole number",
+            "Scripts one process runs at the same time; further ones wait for a place.",
+            least=1,
+            most=10_000,
+        ),
+    )
+    allowed_backends: tuple[str, ...] = declare(
+        ("subprocess", "restricted"),
+        Setting(
+            "PLAITA_SANDBOX_ALLOWED_BACKENDS",
+            "list",
+            "What `sandboxBackend` of a `code` node may say; the first available one is the default.",
+        ),
+    )
+    allowed_languages: tuple[str, ...] = declare(
+        ("python",),
+        Setting(
+            "PLAITA_SANDBOX_ALLOWED_LANGUAGES",
+            "list",
+            "What `language` of a `code` node may say, beside languages that a program registers.",
+        ),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class HttpSettings:
+    """What holds for every `http` node, whatever its fields say."""
+
+    block_private: bool = declare(
+        False,
+        Setting(
+            "PLAITA_HTTP_BLOCK_PRIVATE",
+            "switch",
+            "Every `http` node refuses addresses that are not public, as with `blockPrivateNetworks`.",
+        ),
+    )
+    response_bytes_max: int = declare(
+        10_485_760,
+        Setting(
+            "PLAITA_HTTP_MAX_RESPONSE_BYTES",
+            "whole number",
+            "The largest body an `http` node accepts, counted after decompression.",
+            least=1,
+            most=1_000_000_000,
+        ),
+    )
+    dns_ttl_seconds: float = declare(
+        30.0,
+        Setting(
+            "PLAITA_HTTP_DNS_TTL",
+            "number",
+            "How long the addresses of a name are used again, in seconds; 0 asks for every new connection.",
+            least=0,
+            most=86_400,
+        ),
+    )
+    connections_max: int = declare(
+        500,
+        Setting(
+            "PLAITA_HTTP_CONNECTOR_LIMIT",
+            "whole number",
+            "Requests of `http` nodes that one event loop has open at once; more wait for their turn.",
+            least=1,
+            most=100_000,
+        ),
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     """All settings of a process, one group a component."""
 
     store: StoreSettings = field(default_factory=StoreSettings)
     worker: WorkerSettings = field(default_factory=WorkerSettings)
     engine: EngineSettings = field(default_factory=EngineSettings)
+    http: HttpSettings = field(default_factory=HttpSettings)
+    sandbox: SandboxSettings = field(default_factory=SandboxSettings)
     imports: tuple[str, ...] = declare(
         (),
         Setting(

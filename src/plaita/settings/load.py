@@ -12,10 +12,24 @@ from zoneinfo import ZoneInfo
 
 from plaita.base.errors import InputError
 from plaita.base.spelling import suggest
-from plaita.settings.declared import EngineSettings, Settings, StoreSettings, WorkerSettings
+from plaita.settings.declared import (
+    EngineSettings,
+    HttpSettings,
+    SandboxSettings,
+    Settings,
+    StoreSettings,
+    WorkerSettings,
+)
 from plaita.settings.setting import METADATA_KEY, Setting, Value
 
-_GROUPS: Final = {"store": StoreSettings, "worker": WorkerSettings, "engine": EngineSettings, "": Settings}
+_GROUPS: Final = {
+    "store": StoreSettings,
+    "worker": WorkerSettings,
+    "engine": EngineSettings,
+    "http": HttpSettings,
+    "sandbox": SandboxSettings,
+    "": Settings,
+}
 
 
 @dataclass(frozen=True, slots=True)

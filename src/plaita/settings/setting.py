@@ -7,12 +7,13 @@ import re
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
-Value: TypeAlias = int | float | str | tuple[str, ...]
-Kind = Literal["whole number", "number", "text", "choice", "list"]
+Value: TypeAlias = int | float | str | bool | tuple[str, ...]
+Kind = Literal["whole number", "number", "text", "choice", "list", "switch"]
 
 METADATA_KEY = "setting"
 _WHOLE = re.compile(r"[+-]?\d{1,18}", re.ASCII)
 _SHOWN_MAX = 60
+_SWITCH = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False}
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +43,8 @@ class Setting:
         """What is allowed, in words: ``a whole number from 1 to 10000``."""
         if self.kind == "choice":
             return " or ".join(self.choices)
+        if self.kind == "switch":
+            return "true or false"
         if self.kind == "list":
             return "names separated by commas"
         if self.kind == "text":
@@ -52,6 +55,8 @@ class Setting:
         """The value of a variable's text or a TOML value; raises ``ValueError`` saying what is allowed."""
         if self.kind == "list":
             return self._read_list(raw)
+        if self.kind == "switch":
+            return self._read_switch(raw)
         if self.kind in ("text", "choice"):
             return self._read_text(raw)
         return self._read_number(raw)
@@ -61,6 +66,12 @@ class Setting:
         if not isinstance(items, list) or not all(isinstance(i, str) for i in items):
             raise self._refusal(raw)
         return tuple(name for i in items if (name := i.strip()))
+
+    def _read_switch(self, raw: object) -> bool:
+        value = raw if isinstance(raw, bool) else _SWITCH.get(raw.strip().lower()) if isinstance(raw, str) else None
+        if value is None:
+            raise self._refusal(raw)
+        return value
 
     def _read_text(self, raw: object) -> str:
         text = raw.strip() if isinstance(raw, str) else ""

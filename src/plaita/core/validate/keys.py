@@ -13,7 +13,7 @@ from plaita.core.validate.view import FlowView
 from plaita.engine.types import PROPERTY_KEYS
 from plaita.node.basic import Node
 from plaita.node.concurrent import Parallel, ParallelBranch
-from plaita.node.decide import Branch, Case, Choice, Switch
+from plaita.node.decide import Branch, Choice, Switch, SwitchLegacy
 from plaita.node.handlers import HANDLER_KEYS, RECOVERABLE_KEYS, RETRY_KEYS
 from plaita.node.spelling import spellings
 
@@ -25,7 +25,7 @@ _NODE_TYPES = frozenset(("output_type", "outputType", "item_type", "itemType", "
 _HANDLERS = {fold("error_handler"): RECOVERABLE_KEYS, fold("timeout_handler"): HANDLER_KEYS}
 _PARTS: dict[type[Node], tuple[str, frozenset[str]]] = {
     Switch: ("branches", spellings(Branch)),
-    Case: ("cases", spellings(Choice)),
+    SwitchLegacy: ("cases", spellings(Choice)),
     Parallel: ("branches", spellings(ParallelBranch)),
 }
 
@@ -57,7 +57,7 @@ def node_keys(cls: type[Node]) -> frozenset[str]:
     """Every key a node's document may use, ``type`` included."""
     known = _node_keys.get(cls)
     if known is None:
-        known = _node_keys[cls] = spellings(cls) | {"type"}
+        known = _node_keys[cls] = spellings(cls) | {"type", *cls.LEGACY_KEYS}
     return known
 
 

@@ -96,7 +96,8 @@ def _build_value(value: Json, notes: Notes, functions: FunctionTable, depth: int
         found.append(_build_value(member, notes, functions, depth + 1))
     notes.path = here
     if all(built.constant for built in found):
-        return constant_of(value)
+        members = [built.value for built in found]
+        return constant_of(members if type(value) is list else dict(zip(value, members, strict=True)))
     return _list_of(found) if type(value) is list else _object_of(list(value), found)
 
 

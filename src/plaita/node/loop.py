@@ -2,51 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import AliasChoices, Field, field_validator
 
 from plaita.base.errors import InputError
 from plaita.base.json import Json, parse
+from plaita.engine import kinds
 from plaita.engine.fans import Fan
 from plaita.engine.hosts import Rounds
-from plaita.engine.kinds import Filter, Find, Items, Loop, Map, Reduce, While
-from plaita.node.basic import Node
-from plaita.node.subflow import read_sub_flow
+from plaita.node.child import FlowNode
 
 if TYPE_CHECKING:
     from plaita.engine.frames import Frame
     from plaita.engine.hosts import RoundKind
     from plaita.engine.linking import NodeLink
-    from plaita.engine.program import Eval, Graph
+    from plaita.engine.program import Eval
 
 
-class _WithBody(Node):
-    """A node that runs ``childFlow`` in rounds."""
-
-    builtin: ClassVar[bool] = True
-
-    child_flow: Any = None
-
-    @field_validator("child_flow", mode="before")
-    @classmethod
-    def _child_flow(cls, value: Any) -> Any:
-        return read_sub_flow(value)
-
-    def sub_flows(self) -> Iterator[tuple[str, Any, str | None]]:
-        yield "child_flow", self.child_flow, None
-
-    def body(self, link: NodeLink) -> Graph | None:
-        """The compiled body, or ``None`` with an issue."""
-        if self.child_flow is None:
-            link.report("child_flow_missing", "child_flow", f"node {self.id!r} needs a childFlow")
-            return None
-        graph: Graph = self.child_flow.link_under(link, "child_flow", None)
-        return graph
-
-
-class _Collection(_WithBody):
+class BaseCollectionNode(FlowNode):
     """A node over ``collection``: a list, JSON text of a list, or null for none."""
 
     collection: Any = None
@@ -84,7 +59,7 @@ def as_list(value: Eval) -> Callable[[Frame], list[Json]]:
     return items
 
 
-class LoopNode(_Collection):
+class Loop(BaseCollectionNode):
     """Rounds over the items; ``condition`` is checked after each (``$LOOP-ITEM``, ``$LOOP-INDEX``, ``$LOOP-RESULT``).
 
     Result: the last round's, null without rounds.
@@ -97,10 +72,10 @@ class LoopNode(_Collection):
 
     def link(self, link: NodeLink) -> None:
         test = None if self.condition is None else link.condition(self.condition, "condition", loop=True)
-        self.rounds(link, Loop(test))
+        self.rounds(link, kinds.Loop(test))
 
 
-class MapNode(_Collection):
+class Map(BaseCollectionNode):
     """One result an item, in input order; ``concurrent`` opens up to ``maxConcurrent`` items at once."""
 
     node_type: ClassVar[str] = "map"
@@ -118,13 +93,13 @@ class MapNode(_Collection):
     def link(self, link: NodeLink) -> None:
         collects = self.on_branch_error == "collect"
         if not self.concurrent and not collects:
-            self.rounds(link, Map())
+            self.rounds(link, kinds.Map())
             return
         body = self.body(link)
         if body is None:
             return
         room = room_of(link, self.max_concurrent) if self.concurrent else 1
-        host = Fan(Items(body, self.items(link)), collects=collects, room=room)
+        host = Fan(kinds.Items(body, self.items(link)), collects=collects, room=room)
         link.cn.host = host
         link.cn.step = host.step(link.cn)
 
@@ -150,27 +125,27 @@ def room_of(link: NodeLink, raw: Any) -> int | Eval | None:
     return int(raw)
 
 
-class FilterNode(_Collection):
+class Filter(BaseCollectionNode):
     """The items whose round gives something truthy."""
 
     node_type: ClassVar[str] = "filter"
     node_name: ClassVar[str] = "Filter"
 
     def link(self, link: NodeLink) -> None:
-        self.rounds(link, Filter())
+        self.rounds(link, kinds.Filter())
 
 
-class FindNode(_Collection):
+class Find(BaseCollectionNode):
     """The first item whose round gives something truthy, or null."""
 
     node_type: ClassVar[str] = "find"
     node_name: ClassVar[str] = "Find"
 
     def link(self, link: NodeLink) -> None:
-        self.rounds(link, Find())
+        self.rounds(link, kinds.Find())
 
 
-class ReduceNode(_Collection):
+class Reduce(BaseCollectionNode):
     """Folds the items; the body gets ``first`` (so far) and ``second`` (the item), or a pair for an ``array`` input."""
 
     node_type: ClassVar[str] = "reduce"
@@ -182,10 +157,10 @@ class ReduceNode(_Collection):
         initial = None if self.initial is None else link.value(self.initial, "initial")
         declared = None if self.child_flow is None else self.child_flow.declared_input()
         pairs = declared is not None and declared.data_type == "array"
-        self.rounds(link, Reduce(initial, pairs))
+        self.rounds(link, kinds.Reduce(initial, pairs))
 
 
-class WhileNode(_WithBody):
+class While(FlowNode):
     """Rounds while ``condition`` holds, checked before each; ``maxIterations`` (1000) stops them without an error."""
 
     node_type: ClassVar[str] = "while"
@@ -207,7 +182,7 @@ class WhileNode(_WithBody):
         elif isinstance(most, bool) or not isinstance(most, int) or most < 0:
             link.report("bad_number", "max_iterations", f"maxIterations is a whole number from 0 on, not {most!r}")
             most = 0
-        host = Rounds(body, While(test, most, _limit_reached), None)
+        host = Rounds(body, kinds.While(test, most, _limit_reached), None)
         link.cn.host = host
         link.cn.step = host.step(link.cn)
 

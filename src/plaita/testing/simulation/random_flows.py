@@ -1,4 +1,4 @@
-"""Random nested flows from a seed, for tests that compare ways of driving the machine."""
+"""Random nested flows from a seed, for tests that compare ways of driving them."""
 
 from __future__ import annotations
 
@@ -48,6 +48,7 @@ class Generated:
 @dataclass
 class _Maker:
     dice: Dice
+    effect: str = "outside"
     left: int = NODES_MAX
     count: int = 0
     reads_outside: bool = False
@@ -171,7 +172,7 @@ class _Maker:
         if self.dice.chance(8):
             self.reads_outside = True
             value = ["$F.now()", value]
-        return [self.handlers({"id": self.name(), "type": "outside", "input": value})]
+        return [self.handlers({"id": self.name(), "type": self.effect, "input": value})]
 
     def wait(self, depth: int) -> list[dict[str, Any]]:
         dice, node_id = self.dice, self.name()
@@ -224,7 +225,7 @@ class _Maker:
         return [node, *ways]
 
     def _way(self, node_id: str) -> dict[str, Any]:
-        kind = self.dice.pick(["assignment", "outside", "event"])
+        kind = self.dice.pick(["assignment", self.effect, "event"])
         if kind == "event":
             return {"id": node_id, "type": "event", "eventType": "fork", OPEN: True}
         return {"id": node_id, "type": kind, "output" if kind == "assignment" else "input": self.value(), OPEN: True}
@@ -235,7 +236,7 @@ class _Maker:
         body: dict[str, Any]
         kind = self.dice.below(4 if depth < DEPTH_MAX else 3)
         if kind == 0:
-            body = {"id": inner, "type": "outside", "input": f'$NODE["{count}"]'}
+            body = {"id": inner, "type": self.effect, "input": f'$NODE["{count}"]'}
         elif kind == 1:
             body = {"id": inner, "type": "event", "eventType": "again"}
         elif kind == 2:
@@ -323,9 +324,9 @@ def _lead(nodes: list[dict[str, Any]], target: str) -> None:
             node["next" if name is True else name] = target
 
 
-def generate(seed: int) -> Generated:
-    """The flow of a seed."""
-    maker = _Maker(Dice(seed))
+def generate(seed: int, effect: str = "outside", nodes_max: int = NODES_MAX) -> Generated:
+    """The flow of a seed. ``effect`` is the type of its effectful nodes; it has an ``input`` and sets ``$seen``."""
+    maker = _Maker(Dice(seed), effect, nodes_max)
     flow = maker.level(0)
     flow |= {"flowId": "fuzz", "globalContext": {"g": "global"}, "exposeEnv": ["COLOUR"]}
     if maker.dice.chance(10):

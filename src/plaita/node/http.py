@@ -1,0 +1,332 @@
+"""``http``: sends a request."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+from pydantic import Field, field_validator
+
+from plaita.base.duration import parse_duration_ms
+from plaita.base.json import Json
+from plaita.engine import steps
+from plaita.node.basic import Node
+from plaita.node.network.failures import (
+    ANSWER_REFUSED,
+    CANNOT_BUILD,
+    SEND_FAILED,
+    answer_refused,
+    cannot_build,
+)
+from plaita.node.network.policy import NOBODY, Hosts, Policy, read_hosts
+
+if TYPE_CHECKING:
+    from plaita.engine.linking import NodeLink
+    from plaita.engine.program import Eval
+    from plaita.node.network.exchange import Answer, Limits
+    from plaita.node.network.headers import Request
+
+HTTP_BUILD_REQUEST_ERROR: Final = CANNOT_BUILD
+HTTP_DO_REQUEST_ERROR: Final = SEND_FAILED
+HTTP_NODE_EXEC_ERROR: Final = ANSWER_REFUSED
+
+METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "CONNECT", "OPTIONS", "TRACE"})
+TIMEOUT_SECONDS_MAX: Final = 600
+REDIRECTS_MAX: Final = 20
+UNPRINTABLE_URL: Final = "<unprintable-url>"
+_EVALUATED: Final = (
+    "method", "url", "query", "headers", "body", "content_type", "request_timeout", "max_redirects", "allowed_hosts",
+    "denied_hosts", "block_private_networks", "fail_on", "idempotency_key",
+)  # fmt: skip
+_MAY_PASS: Final = frozenset({408, 425, 429})
+"""Statuses below 500 that a later attempt may not meet."""
+_SWITCH: Final = {"true": True, "false": False}
+_QUOTED_MAX: Final = 200
+"""Characters of an answer's body in an error."""
+
+
+class HTTP(Node):
+    """Sends a request and gives the answer: `{data, status, statusText, headers}`.
+
+    ``data`` is the parsed JSON of the body, or its text; bytes that are no text are ``{"base64": …}``. With ``output``
+    it is the evaluated output, which reads the answer as `$NODE.<id of the node>`, and the body is ``body``. Every
+    status is a result unless ``failOn`` names it.
+
+    A ``body`` is sent as JSON when ``contentType`` is JSON; otherwise text goes as it is, and an object as a form if
+    the type is ``application/x-www-form-urlencoded``. In ``query`` and ``headers`` null is left out and a list is
+    repeated. Methods other than GET, HEAD, OPTIONS and TRACE carry an ``Idempotency-Key``, the same for every
+    repetition of the call. With `$GLOBAL.dry_run` true nothing is sent; the result is
+    `{dry_run, skipped, method, url}`.
+
+    Redirects: 303 and 302 become GET, POST after 301 too, 307 and 308 repeat the request. To another origin go only
+    headers about content, caching and ranges; ``Authorization``, cookies and keys of any name stay behind. Each hop is
+    checked: ``allowedHosts``, ``deniedHosts`` (`api.example.org`, `*.example.org`, `10.0.0.0/8`), and with
+    ``blockPrivateNetworks`` every address of the name; the connection goes to an address that was checked.
+
+    Errors: 1001 no request could be built, 1002 no whole answer arrived, 1003 the answer is refused (`failOn`, too
+    large, cannot be decompressed). A refusal by policy is of kind `policy_denied`. Of these 1002 is retried, and 1003
+    for a status of 408, 425, 429 or from 500 on.
+    """
+
+    node_type: ClassVar[str] = "http"
+    node_name: ClassVar[str] = "HTTP"
+    async_node: ClassVar[bool] = True
+    dry_run_safe: ClassVar[bool | None] = False
+    builtin: ClassVar[bool] = True
+
+    url: Any
+    method: Any = "GET"
+    query: Any = None
+    headers: Any = None
+    body: Any = None
+    content_type: Any = "application/json"
+    request_timeout: Any = 30.0
+    max_redirects: Any = 5
+    allowed_hosts: Any = None
+    denied_hosts: Any = None
+    block_private_networks: Any = False
+    fail_on: Any = None
+    idempotency_key: Any = True
+    addressing: dict[str, Any] | None = Field(None)
+    delegate: dict[str, Any] | None = Field(None)
+
+    @field_validator("url")
+    @classmethod
+    def _url(cls, value: Any) -> Any:
+        if not isinstance(value, str) or not value.strip():
+            raise ValueError("a request needs a url: text that is not blank")
+        return value
+
+    @field_validator(
+        "method", "content_type", "request_timeout", "max_redirects", "allowed_hosts", "denied_hosts",
+        "block_private_networks", "fail_on", "idempotency_key",
+    )  # fmt: skip
+    @classmethod
+    def _literal(cls, value: Any, info: Any) -> Any:
+        """What is written out is checked at load; what is computed, when it is known."""
+        if not _is_computed(value):
+            _READERS[info.field_name](value)
+        return value
+
+    def link(self, link: NodeLink) -> None:
+        evals: dict[str, Eval] = {name: link.value(getattr(self, name), name) for name in _EVALUATED}
+        evals["dry_run"] = link.value("$GLOBAL.dry_run", "")
+        if self.output is not None:
+            link.value(self.output, "output")
+        link.linking.calls = True
+        link.cn.arguments = lambda scope: {name: value(scope) for name, value in evals.items()}
+        link.cn.step = steps.call(link.cn)
+
+    def shown(self, arguments: Json) -> Json:
+        from plaita.node.network.headers import shown_headers
+        from plaita.node.network.urls import masked
+
+        url = arguments["url"]
+        said = {name: arguments[name] for name in ("method", "query", "body") if arguments[name] is not None}
+        return {
+            "url": masked(url) if isinstance(url, str) else url,
+            **said,
+            "headers": shown_headers(arguments["headers"]),
+        }
+
+    async def arun(self, execution: Any) -> Json:
+        given = execution.arguments()
+        if given["dry_run"] is True:
+            return _skipped(given)
+        from plaita.node.network.connecting import connections_here
+        from plaita.node.network.exchange import exchange
+        from plaita.settings import current_settings
+
+        settings = current_settings().http
+        try:
+            request = build_request(given, execution.idempotency_key)
+            policy = Policy(
+                _hosts_or_none(self.allowed_hosts, given["allowed_hosts"], "allowedHosts"),
+                _hosts_or_none(self.denied_hosts, given["denied_hosts"], "deniedHosts") or NOBODY,
+                settings.block_private or read_switch(given["block_private_networks"]),
+            )
+            limits = read_limits(given, settings.response_bytes_max, settings.dns_ttl_seconds)
+            failing = read_statuses(given["fail_on"])
+        except ValueError as e:
+            raise cannot_build(str(e)) from None
+        answer = await exchange(await connections_here(settings.connections_max), request, policy, limits)
+        if answer.status in failing:
+            raise _failed(answer)
+        return self._result(execution, answer)
+
+    def _result(self, execution: Any, answer: Answer) -> Json:
+        from plaita.node.network.bodies import body_value
+
+        data = body_value(answer.body, answer.header("content-type"))
+        about = {"status": answer.status, "statusText": answer.reason, "headers": answer.headers}
+        result: dict[str, Json] = {"data": data, **about}
+        if self.output is None:
+            return result
+        return {"data": execution.evaluate_after(self.output, result), "body": data, **about}
+
+
+def build_request(given: dict[str, Json], key: str) -> Request:
+    """The request of evaluated fields. Raises ``FailureRaised`` (1001) or ``ValueError``."""
+    from plaita.node.network import headers as head
+    from plaita.node.network.bodies import CODINGS, body_bytes
+    from plaita.node.network.urls import read_url
+
+    method = read_method(given["method"])
+    if method == "CONNECT":
+        raise cannot_build("CONNECT opens a tunnel, which nothing here could use")
+    url = read_url(given["url"], given["query"])
+    headers = head.read_headers(given["headers"])
+    known = {name.lower(): value for name, value in headers}
+    body = body_bytes(given["body"], known.get("content-type") or read_text(given["content_type"]))
+    added = {"Accept": "*/*", "Accept-Encoding": CODINGS, "User-Agent": "plaita"}
+    if body is not None:
+        added["Content-Type"] = given["content_type"]
+    if url.user:
+        added["Authorization"] = head.basic(url.user)
+    if method not in head.SAFE_METHODS and read_switch(given["idempotency_key"]):
+        added["Idempotency-Key"] = head.key_value(key)
+    headers += [(name, value) for name, value in added.items() if name.lower() not in known]
+    return head.Request(method, url, tuple(headers), body)
+
+
+def read_limits(given: dict[str, Json], response_bytes: int, dns_ttl_seconds: float) -> Limits:
+    """The limits of evaluated fields. Raises ``ValueError``."""
+    from plaita.node.network.exchange import Limits
+
+    return Limits(
+        read_seconds(given["request_timeout"]), read_redirects(given["max_redirects"]), response_bytes, dns_ttl_seconds
+    )
+
+
+def _skipped(given: dict[str, Json]) -> Json:
+    from plaita.node.network.urls import masked
+
+    method, url = given["method"], given["url"]
+    shown = masked(url) if isinstance(url, str) and url.isprintable() else UNPRINTABLE_URL
+    return {"dry_run": True, "skipped": "http", "method": str(method).upper(), "url": shown}
+
+
+def _failed(answer: Answer) -> Exception:
+    from plaita.node.network.bodies import body_value
+
+    said = body_value(answer.body, answer.header("content-type"))
+    text = " ".join(f"{said}".split())
+    quoted = f": {text[:_QUOTED_MAX]}" if text else ""
+    retryable = answer.status >= 500 or answer.status in _MAY_PASS
+    reason = f"{answer.method} {answer.url} answered {answer.status} {answer.reason}".rstrip()
+    return answer_refused(f"{reason}{quoted}", retryable=retryable)
+
+
+def _is_computed(value: Any) -> bool:
+    """Can its value be known only at run time?"""
+    if isinstance(value, str):
+        return value.startswith("$") or "{%" in value
+    return isinstance(value, list) and any(_is_computed(one) for one in value)
+
+
+def read_method(value: Json) -> str:
+    """A method in upper case. Raises ``ValueError``."""
+    method = value.strip().upper() if isinstance(value, str) else ""
+    if method not in METHODS:
+        raise ValueError(f"method {value!r} is none of {', '.join(sorted(METHODS))}")
+    return method
+
+
+def read_text(value: Json) -> str:
+    """A content type. Raises ``ValueError``."""
+    if not isinstance(value, str) or not value.strip() or not value.isprintable():
+        raise ValueError(f"contentType is {value!r}, not a type such as application/json")
+    return value
+
+
+def read_switch(value: Json) -> bool:
+    """True or false; never a guess, since a policy may hang on it. Raises ``ValueError``."""
+    known = _SWITCH.get(value.strip().lower()) if isinstance(value, str) else value
+    if not isinstance(known, bool):
+        raise ValueError(f"{value!r} is neither true nor false")
+    return known
+
+
+def read_seconds(value: Json) -> float:
+    """``requestTimeout``: seconds as a number or its digits, or an ISO 8601 duration. Raises ``ValueError``."""
+    seconds: object = value
+    if isinstance(value, str):
+        try:
+            seconds = float(value)
+        except ValueError:
+            seconds = parse_duration_ms(value) / 1000
+    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 < seconds <= TIMEOUT_SECONDS_MAX:
+        raise ValueError(f"requestTimeout is {value!r}, not seconds above 0 up to {TIMEOUT_SECONDS_MAX}")
+    return float(seconds)
+
+
+def read_redirects(value: Json) -> int:
+    """``maxRedirects``. Raises ``ValueError``."""
+    count = int(value) if isinstance(value, str) and value.isdecimal() else value
+    if isinstance(count, bool) or not isinstance(count, int) or not 0 <= count <= REDIRECTS_MAX:
+        raise ValueError(f"maxRedirects is {value!r}, not a whole number from 0 to {REDIRECTS_MAX}")
+    return count
+
+
+def _read_hosts(value: Json) -> Hosts | None:
+    if value is None:
+        return None
+    entries = [value] if isinstance(value, str) else value
+    if not isinstance(entries, list) or not all(isinstance(one, str) for one in entries):
+        raise ValueError(f"{value!r} is no list of hosts")
+    return read_hosts(entries)
+
+
+def _hosts_or_none(raw: Any, value: Json, field: str) -> Hosts | None:
+    """The hosts of a rule. One that is there and evaluates to null is an error: it must not come to mean "any"."""
+    if raw is not None and value is None:
+        raise ValueError(f"{field} evaluates to null; an empty list allows nothing, leaving the field out allows all")
+    try:
+        return _read_hosts(value)
+    except ValueError as e:
+        raise ValueError(f"{field}: {e}") from None
+
+
+def read_statuses(value: Json) -> frozenset[int]:
+    """The statuses of ``failOn``: numbers, ``4xx``, ``500-599``, or a list of these. Raises ``ValueError``."""
+    if value is None:
+        return frozenset()
+    entries = value if isinstance(value, list) else [value]
+    return _statuses(tuple(str(one).strip().lower() if _is_status(one) else "" for one in entries), repr(value))
+
+
+def _is_status(value: Json) -> bool:
+    return isinstance(value, int | str) and not isinstance(value, bool)
+
+
+@lru_cache(maxsize=64)
+def _statuses(entries: tuple[str, ...], said: str) -> frozenset[int]:
+    found: set[int] = set()
+    for entry in entries:
+        span = _span(entry)
+        if span is None or not 100 <= span[0] <= span[1] <= 599:
+            raise ValueError(f"failOn is {said}; write statuses such as 404, 5xx or 400-499")
+        found.update(range(span[0], span[1] + 1))
+    return frozenset(found)
+
+
+def _span(entry: str) -> tuple[int, int] | None:
+    first, dash, last = entry.partition("-")
+    if len(entry) == 3 and entry.endswith("xx") and entry[0].isdecimal():
+        return int(entry[0]) * 100, int(entry[0]) * 100 + 99
+    if first.isdecimal() and (last.isdecimal() or not dash):
+        return int(first), int(last or first)
+    return None
+
+
+_READERS: Final[dict[str, Any]] = {
+    "method": read_method,
+    "content_type": read_text,
+    "request_timeout": read_seconds,
+    "max_redirects": read_redirects,
+    "allowed_hosts": _read_hosts,
+    "denied_hosts": _read_hosts,
+    "block_private_networks": read_switch,
+    "fail_on": read_statuses,
+    "idempotency_key": read_switch,
+}
