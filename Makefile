@@ -3,9 +3,10 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 WORKERS ?= 2
+FUZZ_SECONDS ?= 600
 PYTEST := $(BIN)/python -m pytest -n $(WORKERS)
 
-.PHONY: help setup check fix test sim process diff docs gen bench demo
+.PHONY: help setup check fix test sim process diff fuzz docs gen bench demo
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -23,6 +24,7 @@ check: setup ## format, lint, types, layers, house rules
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
+	$(BIN)/bandit --quiet --configfile pyproject.toml --recursive src
 	$(BIN)/python -m pytest -q tests/tidy
 
 fix: setup ## format and repair what ruff can repair
@@ -44,6 +46,11 @@ process: setup ## real processes, the long form: kill -9 at fifty places, races,
 
 diff: setup ## 2,000 random flows here and in the published package give the same
 	PLAITA_DIFF_SEEDS=2000 $(PYTEST) tests/diff
+
+fuzz: setup ## ten minutes of hostile expressions, texts and flows
+	set -e; for target in expressions texts flows; do \
+		$(BIN)/python -m tests.fuzz.fuzzing $$target $(FUZZ_SECONDS) & pids="$$pids $$!"; done; \
+	for pid in $$pids; do wait $$pid; done
 
 gen: setup ## write the generated reference pages
 	$(BIN)/python -m tools.reference_pages

@@ -72,8 +72,9 @@ def multiply(a: Json, b: Json) -> Json:
     if type(a) is int:
         a, b = b, a
     if type(b) is int and (type(a) is str or type(a) is list):
-        check_room(len(a) * b)
-        return check_stored(a * b)
+        times = max(0, b) if a else 0
+        check_room(len(a) * times)
+        return check_stored(a * times)
     refuse("two numbers, or a text or list and an integer", a, b)
 
 

@@ -32,7 +32,8 @@ CHUNK = 65_536
 def main() -> None:
     """Serve one request, then end with everything that the script has started."""
     try:
-        _send(PARENT, _serve(marshal.loads(_receive_all())))
+        request = marshal.loads(_receive_all())  # nosec B302 - from the parent, before any script runs
+        _send(PARENT, _serve(request))
     finally:
         os.killpg(0, KILL)
 
