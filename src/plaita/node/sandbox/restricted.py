@@ -67,7 +67,7 @@ def load(code: str, name: str, names: dict[str, Any], extra_modules: frozenset[s
     if compiled.code is None:
         raise NotAllowed("; ".join(compiled.errors))
     names |= _guards(extra_modules)
-    exec(compiled.code, names)  # nosec B102 - compiled by RestrictedPython, in a process of its own
+    exec(compiled.code, names)  # nosec B102
     return names["run"]
 
 

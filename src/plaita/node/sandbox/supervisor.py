@@ -32,7 +32,7 @@ CHUNK = 65_536
 def main() -> None:
     """Serve one request, then end with everything that the script has started."""
     try:
-        request = marshal.loads(_receive_all())  # nosec B302 - from the parent, before any script runs
+        request = marshal.loads(_receive_all())  # nosec B302
         _send(PARENT, _serve(request))
     finally:
         os.killpg(0, KILL)
