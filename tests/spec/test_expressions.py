@@ -104,7 +104,7 @@ def test_a_node_binds_to_the_nearest_flow_that_declares_it_even_before_it_ran() 
     assert evaluate(["$NODE.a", "$NODE.o", "$NODE.b"], child, names) == [None, 1, None]
     child.nodes["a"] = "inner"
     assert evaluate("$NODE.a", child, names) == "inner"
-    assert compiled(["$NODE.a", "$NODE.o.x", "$NODE.zzz"], names).nodes == {(0, "a"), (1, "o"), (-1, "zzz")}
+    assert compiled(["$NODE.a", "$NODE.o.x", "$NODE.zzz"], names).nodes == ((0, "a"), (1, "o"), (-1, "zzz"))
 
 
 def test_raw_is_an_alias_unless_a_node_has_that_name() -> None:
@@ -124,7 +124,7 @@ def test_parents_are_climbed_frame_by_frame() -> None:
     ]  # fmt: skip
     assert evaluate(given, inner, names) == [5, 2, 1, 1, {}, 2, None, None, 1]
     assert evaluate("$PARENT", middle, names) == {"INPUT": {"q": 1}, "NODE": {"o": 1}, "GLOBAL": {"g": 1}}
-    assert compiled("$PARENT.NODE.o2", names).nodes == {(1, "o2")}
+    assert compiled("$PARENT.NODE.o2", names).nodes == ((1, "o2"),)
     assert compiled("$PARENT.ENV.X", names).roots == {"PARENT", "ENV"}
 
 

@@ -93,7 +93,13 @@ ROWS = [
         "{",
         severity="warning",
     ),
-    Row("wrong_literal", chain(output="x", outputType={"type": "integer"}), "$.nodes[1].output", '"x"', severity="warning"),
+    Row(
+        "wrong_literal",
+        chain(output="x", outputType={"type": "integer"}),
+        "$.nodes[1].output",
+        '"x"',
+        severity="warning",
+    ),
     Row(
         "env_not_exposed",
         chain(decide(condition="$ENV.X == 'y'")),
@@ -193,8 +199,20 @@ ROWS = [
         "$.nodes[1].maxIterations",
         "true",
     ),
-    Row("bad_type", chain(inputType={"type": "strnig"}), "$.inputType", "{"),
-    Row("bad_type", chain(assign(1, outputType={"type": "strnig"})), "$.nodes[1].outputType", "{"),
+    Row("bad_type", chain(inputType={"type": "strnig"}), "$.inputType.type", '"strnig"'),
+    Row("bad_type", chain(assign(1, outputType={"type": "strnig"})), "$.nodes[1].outputType.type", '"strnig"'),
+    Row(
+        "branch_missing",
+        {
+            "nodes": [
+                {"id": "s", "type": "start", "next": "i"},
+                {"id": "i", "type": "if", "next": "s", "condition": "$INPUT.x"},
+            ]
+        },
+        "$.nodes[1].else_next",
+        "{",
+        "nodes: s, i",
+    ),
     Row("bad_runtime", chain(runtime="lua"), "$.runtime", '"lua"'),
     Row("error_missing", chain({"id": "x", "type": "end", "resultType": "error"}), "$.nodes[1].error", "{"),
     Row("upstream_missing", chain(assign(None, upstreamOutput=[{"value": 1}])), "$.nodes[1].upstreamOutput[0]", "{"),
@@ -368,6 +386,22 @@ def test_a_problem_in_a_flow_that_is_written_as_text_points_at_the_text() -> Non
     (issue,) = issues_of(text)
     assert issue.path == f"{INNER}.nodes[1].output"
     assert issue.line is not None and '"childFlow"' in text.splitlines()[issue.line - 1]
+
+
+GUARDED = (
+    "$( $NODE.a or 1 )",
+    "$( $NODE.a if $INPUT.x else 1 )",
+    "$F.or($NODE.a, 1)",
+    {"k": "$F.ifelse(1, $NODE.a, 2)"},
+)
+
+
+@pytest.mark.parametrize("output", GUARDED, ids=str)
+def test_a_result_that_an_expression_provides_for_may_be_missing(output: Any) -> None:
+    nodes = [decide(next="a"), assign(1)]
+    assert issues_of(json.dumps(chain(*nodes, output=output))) == ()
+    (issue,) = issues_of(json.dumps(chain(*nodes, output=[output, "$NODE.a"])))
+    assert issue.code == "may_not_have_run"
 
 
 NO_STATE = {

@@ -159,7 +159,7 @@ def _header(flow: Flow, graph: Graph, linking: Linking, path: str) -> None:
             setattr(graph, field, None if raw is None else parse_property(raw))
         except InputError as e:
             spelled = next((k for k in flow._raw if fold(k) == fold(field)), field)
-            linking.issues.append(Issue("error", "bad_type", f"{path}.{spelled}", str(e)))
+            linking.issues.append(Issue("error", "bad_type", f"{path}.{spelled}{e.path[1:]}", e.reason))
     if flow.runtime != "python":
         text = f"runtime {flow.runtime!r} is not available; only 'python' is"
         linking.issues.append(Issue("error", "bad_runtime", f"{path}.runtime", text))

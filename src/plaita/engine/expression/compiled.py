@@ -35,14 +35,16 @@ class Compiled:
     """A field that is ready to run.
 
     ``constant``: ``run`` needs no scope. ``roots``: names of the roots it reads. ``nodes``: (depth in
-    ``Names.declared``, id) of the nodes it reads; an id declared nowhere has depth -1. After an error finding ``run``
-    raises.
+    ``Names.declared``, id) of the nodes it reads, in order; an id declared nowhere has depth -1. ``guarded`` are those
+    of them that an expression with a choice (``or``, ``if else``) reads: null is provided for. After an error finding
+    ``run`` raises.
     """
 
     run: Run
     constant: bool
     roots: frozenset[str]
-    nodes: frozenset[tuple[int, str]]
+    nodes: tuple[tuple[int, str], ...]
+    guarded: frozenset[tuple[int, str]]
     findings: tuple[Finding, ...]
 
 
@@ -71,7 +73,9 @@ class Notes:
     names: Names
     findings: list[Finding] = field(default_factory=list)
     roots: set[str] = field(default_factory=set)
-    nodes: set[tuple[int, str]] = field(default_factory=set)
+    nodes: dict[tuple[int, str], None] = field(default_factory=dict)
+    guarded: set[tuple[int, str]] = field(default_factory=set)
+    chooses: bool = False
     path: str = ""
 
     def error(self, code: str, message: str, at: int | None = None, hint: str = "") -> None:
@@ -85,8 +89,8 @@ class Notes:
     def finish(self, built: Built) -> Compiled:
         """Everything gathered, with the part that came of it."""
         roots = frozenset(self.roots) if self.roots else _NONE
-        nodes = frozenset(self.nodes) if self.nodes else _NONE
-        return Compiled(built.run, built.constant, roots, nodes, tuple(self.findings))
+        guarded = frozenset(self.guarded) if self.guarded else _NONE
+        return Compiled(built.run, built.constant, roots, tuple(self.nodes), guarded, tuple(self.findings))
 
 
 _NONE: Final[frozenset[Any]] = frozenset()

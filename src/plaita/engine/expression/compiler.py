@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from itertools import islice
 from typing import Any, Final
 
 from plaita.base.json import Json, step_of
@@ -118,7 +119,11 @@ def _build_expression(text: str, notes: Notes, functions: FunctionTable) -> Buil
         known = text.startswith(("$(", "$F", *_KNOWN))
         notes.error(e.code, e.message, e.column - 1, e.hint or ("" if known else _DOLLAR))
         return broken(text)
-    return _TreeCompiler(Site(text), notes, functions).build(tree)
+    before, notes.chooses = len(notes.nodes), False
+    built = _TreeCompiler(Site(text), notes, functions).build(tree)
+    if notes.chooses:
+        notes.guarded.update(islice(notes.nodes, before, None))
+    return built
 
 
 def _build_template(text: str, notes: Notes, functions: FunctionTable) -> Built:
@@ -209,10 +214,12 @@ class _TreeCompiler:
             leftmost = leftmost.left
         built = self.build(leftmost)
         for each in reversed(spine):
+            self.notes.chooses = self.notes.chooses or each.operator == "or"
             built = compile_binary(each.operator, each.operator, built, self.build(each.right), self.site)
         return built
 
     def conditional(self, node: Conditional) -> Built:
+        self.notes.chooses = True
         test, then, otherwise = self.build(node.test), self.build(node.then), self.build(node.otherwise)
         if test.constant:
             return then if test.value else otherwise
@@ -232,6 +239,7 @@ class _TreeCompiler:
         return _object_of(node.keys, found)
 
     def call(self, node: Call) -> Built:
+        self.notes.chooses = self.notes.chooses or node.name in ("or", "ifelse")
         found = [self.build(argument) for argument in node.arguments]
         spec = self.functions.get(node.name)
         if spec is None:

@@ -204,7 +204,7 @@ def _node_path(steps: tuple[Step, ...], notes: Notes) -> Built:
         steps = steps[1:]
     node_id = steps[0].key
     depth = names.depth_of(node_id)
-    notes.nodes.add((depth, node_id))
+    notes.nodes[depth, node_id] = None
     if depth > 0:
         return Built(_then(_outer_node(node_id, depth), steps[1:]))
     if len(steps) == 1:
@@ -254,7 +254,7 @@ def _parent_path(steps: tuple[Step, ...], notes: Notes) -> Built:
     if root == "NODE" and rest:
         declared = notes.names.declared
         known = depth < len(declared) and rest[0].key in declared[depth]
-        notes.nodes.add((depth if known else -1, rest[0].key))
+        notes.nodes[depth if known else -1, rest[0].key] = None
         return Built(_then(_outer_node(rest[0].key, depth), rest[1:]))
     inner = _root_path(root, rest)
 
