@@ -169,4 +169,4 @@ def test_groups_nested_without_end_are_refused() -> None:
 def test_a_condition_says_what_it_reads() -> None:
     found = compiled({"relation": "and", "conditions": [single("$NODE.m.x", "eq", "$INPUT.n"), "$ENV.X"]})
     assert found.roots == {"NODE", "INPUT", "ENV"}
-    assert found.nodes == {(0, "m")}
+    assert found.nodes == ((0, "m"),)

@@ -55,8 +55,8 @@ class NodeLink:
     """What one node sees while it links. ``path`` is its JSON path, ``raw`` the document it came from.
 
     ``label`` is its address without rounds (``l/c/w``). ``reads`` gathers the results it relies on in its own flow
-    (depth 0) or that no flow declares (-1), ``env_fields`` the fields that read ``$ENV``. ``hosts`` are type and id of the
-    nodes around it, ``documented`` its documented path (``nodes[c].childFlow.nodes[e]``).
+    (depth 0) or that no flow declares (-1), ``env_fields`` the fields that read ``$ENV``. ``hosts`` are type and id of
+    the nodes around it, ``documented`` its documented path (``nodes[c].childFlow.nodes[e]``).
 
     Every problem is an issue in ``linking``; what comes back is usable enough to go on and find the rest.
     """
@@ -89,7 +89,7 @@ class NodeLink:
 
     def _found(self, compiled: Compiled, raw: Json, field_name: str) -> Compiled:
         for depth, node_id in compiled.nodes:
-            if depth < 0 or (depth == 0 and (depth, node_id) not in compiled.guarded):
+            if depth < 0 or (depth == 0 and (depth, node_id) in compiled.relied):
                 self.reads.append((depth, node_id, field_name))
         if "ENV" in compiled.roots:
             self.env_fields.append(field_name)

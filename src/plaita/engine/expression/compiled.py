@@ -35,8 +35,8 @@ class Compiled:
     """A field that is ready to run.
 
     ``constant``: ``run`` needs no scope. ``roots``: names of the roots it reads. ``nodes``: (depth in
-    ``Names.declared``, id) of the nodes it reads, in order; an id declared nowhere has depth -1. ``guarded`` are those
-    of them that an expression with a choice (``or``, ``if else``) reads: null is provided for. After an error finding
+    ``Names.declared``, id) of the nodes it reads, in order; an id declared nowhere has depth -1. ``relied`` are those
+    of them that are read where there is no choice (``or``, ``if else``) that provides for null. After an error finding
     ``run`` raises.
     """
 
@@ -44,7 +44,7 @@ class Compiled:
     constant: bool
     roots: frozenset[str]
     nodes: tuple[tuple[int, str], ...]
-    guarded: frozenset[tuple[int, str]]
+    relied: frozenset[tuple[int, str]]
     findings: tuple[Finding, ...]
 
 
@@ -74,7 +74,7 @@ class Notes:
     findings: list[Finding] = field(default_factory=list)
     roots: set[str] = field(default_factory=set)
     nodes: dict[tuple[int, str], None] = field(default_factory=dict)
-    guarded: set[tuple[int, str]] = field(default_factory=set)
+    relied: set[tuple[int, str]] = field(default_factory=set)
     chooses: bool = False
     path: str = ""
 
@@ -89,8 +89,8 @@ class Notes:
     def finish(self, built: Built) -> Compiled:
         """Everything gathered, with the part that came of it."""
         roots = frozenset(self.roots) if self.roots else _NONE
-        guarded = frozenset(self.guarded) if self.guarded else _NONE
-        return Compiled(built.run, built.constant, roots, tuple(self.nodes), guarded, tuple(self.findings))
+        relied = frozenset(self.relied) if self.relied else _NONE
+        return Compiled(built.run, built.constant, roots, tuple(self.nodes), relied, tuple(self.findings))
 
 
 _NONE: Final[frozenset[Any]] = frozenset()

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from itertools import islice
 from typing import Any, Final
 
 from plaita.base.json import Json, step_of
@@ -119,10 +118,11 @@ def _build_expression(text: str, notes: Notes, functions: FunctionTable) -> Buil
         known = text.startswith(("$(", "$F", *_KNOWN))
         notes.error(e.code, e.message, e.column - 1, e.hint or ("" if known else _DOLLAR))
         return broken(text)
-    before, notes.chooses = len(notes.nodes), False
+    before, notes.nodes, notes.chooses = notes.nodes, {}, False
     built = _TreeCompiler(Site(text), notes, functions).build(tree)
-    if notes.chooses:
-        notes.guarded.update(islice(notes.nodes, before, None))
+    if not notes.chooses:
+        notes.relied.update(notes.nodes)
+    notes.nodes = {**before, **notes.nodes}
     return built
 
 
@@ -139,6 +139,7 @@ def _build_template(text: str, notes: Notes, functions: FunctionTable) -> Built:
             runs.append(part)
         else:
             runs.append(_TreeCompiler(Site(part.text), notes, functions).build(part.node).run)
+    notes.relied.update(notes.nodes)
     return Built(compile_template(runs, Site(text)))
 
 
