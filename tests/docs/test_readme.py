@@ -22,7 +22,7 @@ from tests.cli.shell import EXAMPLES, ROOT, Shell, lines_of, until
 
 pytestmark = pytest.mark.timeout(90)
 
-PAGES = ("README.md", "examples/README.md", "docs/learn/index.md", "docs/guide/index.md")
+PAGES = ("README.md", "examples/README.md", "docs/guide/index.md")
 FENCE = re.compile(r"(?:<!-- commands: (?P<kind>\w+) -->\n)?```(?P<language>\w*)\n(?P<text>.*?)```", re.DOTALL)
 LANGUAGES = {"sh", "text", "yaml", "python", "mermaid"}
 INSTALLS = ("python3 -m venv .venv", ". .venv/bin/activate", "pip install -q .")
