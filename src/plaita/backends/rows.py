@@ -202,7 +202,12 @@ class RunFilter:
 class RunTable(Protocol):
     """The headers."""
 
-    def load(self, run_id: RunId) -> RunRow | None: ...
+    def load(self, run_id: RunId) -> RunRow | None:
+        """The run of that id, or of that other name."""
+
+    def give_name(self, name: str, run_id: RunId) -> None:
+        """Let a run be found under one more name, as long as it exists."""
+
     def at(self, rid: int) -> RunRow: ...
     def add(self, start: StartRow, incarnation: str, generation: int, born: int) -> RunRow: ...
     def drop(self, run: RunRow) -> None:

@@ -159,6 +159,8 @@ def _why_not(reason: str) -> str:
             return "it was retried as often as it may be"
         case "deterministic_failures":
             return "it failed in the same way as often as it may"
+        case "no_definition":
+            return "its flow was not published when it was started; publish it and start again under another id"
         case _:
             return f"it is {reason.removeprefix('status_')}; only a failed one can"
 

@@ -23,7 +23,12 @@ class MemoryRuns:
 
     def load(self, run_id: RunId) -> RunRow | None:
         rid = self._tables.ids.get(run_id)
+        if rid is None:
+            rid = self._tables.ids.get(self._tables.names.get(run_id, RunId("")))
         return None if rid is None else self.at(rid)
+
+    def give_name(self, name: str, run_id: RunId) -> None:
+        self._journal.put(self._tables.names, name, run_id)
 
     def at(self, rid: int) -> RunRow:
         run = self._loaded.get(rid)
@@ -45,6 +50,8 @@ class MemoryRuns:
         for task in [t for t in self._tables.tasks.values() if t.run_id == run.run_id]:
             self._journal.cut(self._tables.tasks, task.task_id)
         self._journal.cut(self._tables.ids, run.run_id)
+        for name in [name for name, run_id in self._tables.names.items() if run_id == run.run_id]:
+            self._journal.cut(self._tables.names, name)
         self._journal.cut(self._tables.runs, run.rid)
         self._journal.cut(self._tables.belongings, run.rid)
         self._journal.cut(self._tables.due, run.rid)

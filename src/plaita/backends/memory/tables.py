@@ -38,6 +38,7 @@ class Tables:
 
     runs: dict[int, RunRow] = field(default_factory=dict)
     ids: dict[RunId, int] = field(default_factory=dict)
+    names: dict[str, RunId] = field(default_factory=dict)
     due: dict[int, int] = field(default_factory=dict)
     held: dict[int, str] = field(default_factory=dict)
     belongings: dict[int, Belongings] = field(default_factory=dict)

@@ -21,6 +21,13 @@ class GatedQueries:
 
         return self._gate.read(question)
 
+    async def input(self, run_id: RunId) -> bytes | None:
+        def question(rows: Rows) -> bytes | None:
+            run = rows.runs.load(run_id)
+            return None if run is None else rows.record.start(run).start.input
+
+        return self._gate.read(question)
+
     async def runs(
         self, *, status: str = "", flow_id: str = "", business_key: str = "", tag: str = "", tenant: str = "",
         limit: int = 100, cursor: str = "",

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from plaita.backends.gate import Gate
 from plaita.backends.rows import Rows
 from plaita.backends.verbs import claim as claiming
+from plaita.backends.verbs.adopt import adopt
 from plaita.backends.verbs.cancel import cancel
 from plaita.backends.verbs.delete import delete, prune
 from plaita.backends.verbs.outbox import pump
@@ -15,6 +16,8 @@ from plaita.backends.verbs.settle import settle
 from plaita.backends.verbs.submit import submit
 from plaita.backends.verbs.wake import wake
 from plaita.ports.runs import (
+    Adopted,
+    Adoption,
     AlreadyTerminal,
     Cancelled,
     CancelRequested,
@@ -51,6 +54,9 @@ class GatedRuns:
 
     async def submit(self, start: Submission) -> Submitted | SubmitConflict | Tombstoned:
         return await self._gate.write(lambda rows: submit(rows, start, self._gate.durability()))
+
+    async def adopt(self, start: Submission, state: Adoption) -> Adopted | SubmitConflict | Tombstoned:
+        return await self._gate.write(lambda rows: adopt(rows, start, state, self._gate.durability()))
 
     async def claim(
         self,

@@ -58,7 +58,13 @@ class SqliteRuns:
             self._loaded[run.rid], self._ids[run_id] = known, run
             return run
         row = self._db.execute(_LOAD, (run_id,)).fetchone()
-        return None if row is None else self._keep(row)
+        if row is None:
+            name = self._db.execute("SELECT run_id FROM names WHERE name = ?", (run_id,)).fetchone()
+            return None if name is None else self.load(RunId(name[0]))
+        return self._keep(row)
+
+    def give_name(self, name: str, run_id: RunId) -> None:
+        self._db.execute("INSERT OR REPLACE INTO names VALUES (?, ?)", (name, run_id))
 
     def at(self, rid: int) -> RunRow:
         known = self._loaded.get(rid)
@@ -80,7 +86,8 @@ class SqliteRuns:
         self._record.flush()
         numbers = "SELECT number FROM tasks WHERE run_id = ?"
         self._db.execute(f"DELETE FROM approvers WHERE number IN ({numbers})", (run.run_id,))
-        self._db.execute("DELETE FROM tasks WHERE run_id = ?", (run.run_id,))
+        for table in ("tasks", "names"):
+            self._db.execute(f"DELETE FROM {table} WHERE run_id = ?", (run.run_id,))
         for table in _BELONGINGS:
             self._db.execute(f"DELETE FROM {table} WHERE rid = ?", (run.rid,))
         self._loaded.pop(run.rid, None)

@@ -11,7 +11,7 @@ from plaita.base.errors import Unavailable
 
 APPLICATION_ID: Final = 0x706C6169
 """``plai``: what tells our files from other SQLite files."""
-VERSION: Final = 1
+VERSION: Final = 2
 
 RUNS: Final = """
 CREATE TABLE runs (
@@ -114,18 +114,26 @@ CREATE TABLE processes (
 );
 """
 
+NAMES: Final = """
+CREATE TABLE names (name TEXT PRIMARY KEY, run_id TEXT NOT NULL) WITHOUT ROWID;
+CREATE INDEX names_run ON names (run_id);
+"""
+
 Migration = Callable[[sqlite3.Connection], None]
 
 
-def create(db: sqlite3.Connection) -> None:
-    """Write the tables of the current version into an empty file."""
-    for script in (RUNS, WAITS, STORE):
-        for statement in script.split(";"):
+def writing(*scripts: str) -> Migration:
+    """A step that adds tables."""
+
+    def write(db: sqlite3.Connection) -> None:
+        for statement in ";".join(scripts).split(";"):
             if statement.strip():
                 db.execute(statement)
 
+    return write
 
-MIGRATIONS: Final[Mapping[int, Migration]] = {0: create}
+
+MIGRATIONS: Final[Mapping[int, Migration]] = {0: writing(RUNS, WAITS, STORE), 1: writing(NAMES)}
 """How to get from a version to the next one; version 0 is a file of ours that was never filled."""
 
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from plaita.backends.rows import Rows, RunRow
 from plaita.backends.verbs.cancel import cancel
+from plaita.backends.verbs.finish import Ending, finish
 from plaita.backends.verbs.messages import Announce, Answer, Start, Stop, read, refused
 from plaita.backends.verbs.publish import publish
 from plaita.backends.verbs.submit import submit
 from plaita.backends.verbs.wake import wake
 from plaita.base.errors import InputError
 from plaita.base.ids import check_id, start_digest
+from plaita.base.json import encode
 from plaita.ports.inbox import (
     Accepted,
     CancelAccepted,
@@ -23,8 +27,10 @@ from plaita.ports.inbox import (
     Started,
 )  # fmt: skip
 from plaita.ports.runs import Submission, SubmitConflict, Submitted, Tombstoned
-from plaita.ports.values import TERMINAL
+from plaita.ports.values import TERMINAL, RunId
 
+NO_CLOSURE = ""
+"""Of an execution whose flow was not published when it was started: it ends at once."""
 ACTOR = "message"
 """Who answered or cancelled, in the history."""
 
@@ -79,24 +85,46 @@ def _carry_out(rows: Rows, message: Message) -> Outcome:
 
 
 def _start(rows: Rows, order: Start, run: RunRow | None) -> Started | DeadLettered:
+    asked = order.run_id
+    first = rows.runs.load(RunId(order.name)) if order.name else None
+    if first is not None:
+        # Starts under one key are one start, whatever id each of them brings.
+        run, order = first, replace(order, run_id=first.run_id)
     if run is not None and run.tenant != order.tenant:
         return refused("conflict", f"execution {order.run_id!r} belongs to another tenant")
     definition = _definition(rows, order, run)
-    if definition is None:
-        which = f" version {order.version!r}" if order.version else ""
-        return refused("unknown_flow", f"flow {order.flow_id!r}{which} is not published")
-    closure, version = definition
+    if definition is None and run is not None:
+        return refused("unknown_flow", _unknown(order))
+    closure, version = definition or (NO_CLOSURE, order.version)
     start = Submission(
         order.run_id, start_digest(closure, order.data), order.data, order.flow_id, closure, version,
         tenant=order.tenant, queue=order.queue,
     )  # fmt: skip
     match submit(rows, start, ""):
         case Submitted(run_id, _, deduplicated):
+            for name in (order.name, asked):
+                if name and rows.runs.load(RunId(name)) is None:
+                    rows.runs.give_name(name, run_id)
+            if definition is None and not deduplicated:
+                _fail(rows, order)
             return Started(run_id, deduplicated)
         case SubmitConflict():
             return refused("conflict", f"execution {order.run_id!r} exists with another flow or input")
         case Tombstoned():
             return refused("tombstoned", f"execution {order.run_id!r} existed and was deleted; its id stays taken")
+
+
+def _unknown(order: Start) -> str:
+    which = f" version {order.version!r}" if order.version else ""
+    return f"flow {order.flow_id!r}{which} is not published"
+
+
+def _fail(rows: Rows, order: Start) -> None:
+    """Whoever sent the start knows the id of the execution, and finds there why nothing became of it."""
+    run = rows.runs.load(order.run_id)
+    assert run is not None, "it was submitted in this transaction"
+    failure = {"kind": "not_found", "code": -500, "message": _unknown(order), "error_type": "flow_error", "path": []}
+    finish(rows, run, Ending("error", error=encode(failure)))
 
 
 def _definition(rows: Rows, order: Start, run: RunRow | None) -> tuple[str, str] | None:

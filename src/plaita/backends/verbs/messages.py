@@ -24,6 +24,8 @@ class Start:
     version: str
     data: bytes
     queue: str
+    name: str = ""
+    """What the run is called besides its id: starts with one name are one start."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,14 +143,15 @@ def _order(message: Message, fields: Fields) -> Order | DeadLettered:
 def _start(message: Message, fields: Fields) -> Start:
     tenant, key = fields.id("tenant_id", TENANT), fields.text("dedup_key", "")
     # An id that follows from the message lets a second delivery find the run of the first.
-    named = derived_id("key", tenant, key) if key else derived_id("message", message.message_id)
+    name = derived_id("key", tenant, key) if key else ""
     return Start(
-        RunId(fields.id("execution_id", named)),
+        RunId(fields.id("execution_id", name or derived_id("message", message.message_id))),
         tenant,
         fields.text("flow_id"),
         fields.text("version", ""),
         fields.object("params"),
         fields.id("queue", QUEUE),
+        name,
     )
 
 

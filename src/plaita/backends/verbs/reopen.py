@@ -18,6 +18,8 @@ def reopen(rows: Rows, run_id: RunId) -> Reopened | NotRetryable | NoRun:
         run.blocked, run.blocked_reason = False, ""
     elif run.status != "error":
         return NotRetryable(f"status_{run.status}")
+    elif not rows.record.start(run).start.closure:
+        return NotRetryable("no_definition")
     else:
         outcome = rows.record.outcome(run)
         if outcome.lost_worker and outcome.wakeups >= rows.limits.wakeups_max:

@@ -21,7 +21,7 @@ from plaita.ports.inbox import (
     Resumed,
     Started,
 )  # fmt: skip
-from plaita.ports.runs import Park, Settled, Submitted
+from plaita.ports.runs import NotRetryable, Park, Settled, Submitted
 from plaita.ports.values import Mail, RunId
 from plaita.testing.conformance.cells import ENDED, GONE, LIVE, STATES
 from plaita.testing.conformance.stage import INPUT, RUN, START_MS, WAIT, Contract, Stage, listen, start
@@ -58,7 +58,9 @@ CELLS: dict[str, tuple[Body | bytes, dict[str, str]]] = {
     "start": (_START, _row("Started again", "Started again", "Started", "tombstoned")),
     "start_of_a_version": ({**_START, "version": "2"}, _row("conflict", "conflict", "Started", "tombstoned")),
     "start_with_other_input": ({**_START, "params": {}}, _row("conflict", "conflict", "Started", "tombstoned")),
-    "start_of_another_flow": ({**_START, "flow_id": "none"}, _always("unknown_flow")),
+    "start_of_another_flow": (
+        {**_START, "flow_id": "none"}, _row("unknown_flow", "unknown_flow", "Started", "tombstoned"),
+    ),
     "start_by_another_tenant": (
         {**_START, "tenant_id": "other"}, _row("conflict", "conflict", "Started", "tombstoned"),
     ),
@@ -213,7 +215,37 @@ class InboxContract(Contract):
             await send(stage, {**_START, "execution_id": run_id, "version": version, "queue": run_id})
             [claim] = await stage.take(queues=(run_id,))
             assert (claim.header.closure, claim.header.input, claim.header.flow_id) == (closure, INPUT, "flow")
-        assert word(await send(stage, {**_START, "execution_id": "d", "version": "3"})) == "unknown_flow"
+
+    async def test_starts_with_one_key_are_one_start_and_each_id_finds_it(self, stage: Stage) -> None:
+        await publish_flows(stage)
+        found = [
+            word(await send(stage, {**_START, "execution_id": run_id, "dedup_key": "D"})) for run_id in ("u", "v", "u")
+        ]
+        assert found == ["Started", "Started again", "Started again"]
+        assert [claim.header.run_id for claim in await stage.take(9)] == ["u"]
+        view = await stage.backend.run(RunId("v"))
+        assert view is not None and view.run_id == "u"
+        other = {**_START, "execution_id": "w", "dedup_key": "D", "params": {"x": 2}}
+        assert word(await send(stage, other)) == "conflict"
+
+    async def test_a_key_and_the_ids_that_came_with_it_are_free_once_the_run_is_gone(self, stage: Stage) -> None:
+        await publish_flows(stage)
+        for run_id in ("u", "v"):
+            await send(stage, {**_START, "execution_id": run_id, "dedup_key": "D"})
+        await stage.backend.cancel(RunId("v"))
+        await stage.backend.delete(RunId("v"))
+        assert await stage.backend.run(RunId("u")) is None
+        assert word(await send(stage, {**_START, "execution_id": "v", "dedup_key": "D"})) == "Started"
+
+    async def test_a_start_of_a_flow_that_is_not_published_ends_at_once_and_says_why(self, stage: Stage) -> None:
+        await publish_flows(stage)
+        for _ in range(2):
+            assert word(await send(stage, {**_START, "execution_id": "d", "version": "3"})).startswith("Started")
+        view = await stage.backend.run(RunId("d"))
+        assert view is not None and view.status == "error"
+        assert b"flow 'flow' version '3' is not published" in (view.error or b"")
+        assert await stage.take() == []
+        assert await stage.backend.reopen(RunId("d")) == NotRetryable("no_definition")
 
     async def test_a_start_without_params_has_an_empty_input(self, stage: Stage) -> None:
         await publish_flows(stage)
