@@ -168,7 +168,8 @@ async def test_a_request_that_may_be_repeated_survives_a_kept_connection_that_wa
 
 
 @pytest.mark.parametrize(
-    ("method", "key", "sent"), [("GET", None, 3), ("POST", "k", 3), ("POST", None, 2), ("PATCH", None, 2)]
+    ("method", "key", "sent"),
+    [("GET", None, 3), ("PUT", None, 3), ("POST", "k", 2), ("POST", None, 2), ("PATCH", None, 2)],
 )
 async def test_a_request_on_a_connection_that_dies_is_sent_again_only_when_that_is_safe(
     method: str, key: str | None, sent: int

@@ -153,7 +153,7 @@ def test_a_handler_renames_an_error_and_keeps_it_as_the_cause() -> None:
 
 def test_an_error_that_would_end_a_durable_run_is_driven_again_five_times_in_all() -> None:
     at = world(chain(outside()), refusing(9), redrive=True)
-    assert delays(at) == [1000, 2000, 4000, 8000]
+    assert delays(at) == [1100, 2200, 4400, 8800]
     assert at.failure.message == "attempt 5"
     assert at.run.redrives == 4
 

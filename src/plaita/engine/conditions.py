@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
+from plaita.base.documents import as_written
 from plaita.base.errors import InputError
 from plaita.base.json import Json, parse, step_of
 from plaita.base.limits import EXPRESSION_DEPTH_MAX
@@ -60,6 +61,7 @@ def compile_condition(raw: Json, names: Names, functions: FunctionTable) -> Comp
 
 
 def _condition(raw: Json, notes: Notes, functions: FunctionTable, depth: int) -> Built:
+    raw = as_written(raw)
     if isinstance(raw, str):
         return _condition_text(raw, notes, functions, depth)
     if not isinstance(raw, dict):

@@ -25,7 +25,7 @@ Step = Callable[["Frame"], "CNode | None"]
 class Handler:
     """What happens when a node fails or times out, after ``retries`` more attempts.
 
-    Delays: ``base_ms * factor ** attempt``, at most ``cap_ms``, spread by ``jitter`` (0 to 1).
+    Delays: ``base_ms * factor ** attempt``, at most ``cap_ms``, and up to ``jitter`` (0 to 1) of it more.
     """
 
     strategy: Literal["abort", "continue", "continue-with"] = "abort"

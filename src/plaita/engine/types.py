@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Final
 
+from plaita.base.documents import as_written
 from plaita.base.errors import InputError
 from plaita.base.json import Json, parse, step_of
 from plaita.base.limits import DEPTH_MAX
@@ -59,6 +60,7 @@ def parse_property(raw: Json, path: str = "$") -> Property:
 
 
 def _parse(raw: Json, path: str, depth: int) -> Property:
+    raw = as_written(raw)
     if isinstance(raw, str):
         if not raw.lstrip().startswith("{"):
             raise InputError(path, f'a type is an object such as {{"type": "string"}}, not the text {raw!r}')

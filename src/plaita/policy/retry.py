@@ -12,7 +12,8 @@ REDRIVES_MAX = 100
 
 @dataclass(frozen=True, slots=True)
 class Backoff:
-    """The delay after failure n: ``base_ms * factor ** (n - 1)``, at most ``cap_ms``, spread by ``jitter`` (0 to 1)."""
+    """The delay after failure n: ``base_ms * factor ** (n - 1)``, at most ``cap_ms``, and up to ``jitter`` (0 to 1) of it
+    more."""
 
     base_ms: int = 1000
     factor: float = 2.0
@@ -36,7 +37,7 @@ REDRIVE = Backoff(jitter=0.2)
 def delay_ms(backoff: Backoff, failed: int, dice: float) -> int:
     """Milliseconds to wait after failure number ``failed`` (1-based); ``dice`` is in [0, 1)."""
     raw = min(backoff.base_ms * backoff.factor ** min(failed - 1, 64), backoff.cap_ms)
-    return int(raw * (1 + backoff.jitter * (2 * dice - 1)))
+    return int(raw * (1 + backoff.jitter * dice))
 
 
 def decide_retry(

@@ -52,7 +52,7 @@ class Request:
     @property
     def repeatable(self) -> bool:
         """May it be sent again when a kept connection turns out to be closed? (RFC 9110, 9.2.2)"""
-        return self.method in REPEATABLE_METHODS or self.header("idempotency-key") is not None
+        return self.method in REPEATABLE_METHODS
 
 
 def read_headers(given: Json) -> list[Header]:
