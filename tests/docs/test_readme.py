@@ -4,15 +4,18 @@ A shell block stands below ``<!-- commands: KIND -->``.
 
 ``setup``: the installation is replaced by the package under test, the last command ends at a wait. ``story``: commands
 with TASK, the id of the first open task. ``run``: commands as they are. ``worker``: the last one runs until it is told
-to stop. ``checks``: targets of the Makefile, which must exist.
+to stop. ``beside``: the first one is a server that runs while the others do. ``checks``: targets of the Makefile, which must exist.
 """
 
 from __future__ import annotations
 
 import re
 import shlex
+import socket
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -85,10 +88,37 @@ def perform(reader: Shell, block: Block) -> None:
             for command in before:
                 runs(reader, command)
             work_until_all_is_done(reader, worker)
+        case "beside":
+            server, *rest = block.commands
+            port = str(free_port())
+            with beside(reader, server.replace("8010", port)):
+                for command in rest:
+                    runs(reader, command.replace("8010", port))
         case "checks":
             check_targets(block)
         case _:
             raise AssertionError(f"{block.page}: a shell block without a marker: {block.text}")
+
+
+@contextmanager
+def beside(reader: Shell, command: str) -> Iterator[None]:
+    """A server that runs while the other commands do; it says on stdout when it is there."""
+    process = subprocess.Popen(
+        ["sh", "-c", f"exec {command}"], cwd=reader.folder, env=reader.environment, stdout=subprocess.PIPE
+    )
+    try:
+        assert process.stdout is not None and process.stdout.readline()
+        yield
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def free_port() -> int:
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        port: int = listening.getsockname()[1]
+        return port
 
 
 def task_of(reader: Shell) -> str:
