@@ -4,7 +4,8 @@ A shell block stands below ``<!-- commands: KIND -->``.
 
 ``setup``: the installation is replaced by the package under test, the last command ends at a wait. ``story``: commands
 with TASK, the id of the first open task. ``run``: commands as they are. ``worker``: the last one runs until it is told
-to stop. ``beside``: the first one is a server that runs while the others do. ``checks``: targets of the Makefile, which must exist.
+to stop. ``beside``: the first one is a server that runs while the others do. ``checks``: targets of the Makefile, which
+must exist.
 """
 
 from __future__ import annotations
