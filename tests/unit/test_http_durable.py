@@ -21,6 +21,9 @@ def runtime() -> Iterator[Runtime]:
         yield opened
 
 
+QUERY = {"page": 3, "sig": "S1G"}
+
+
 def flow_with(given: dict[str, Any], output: Any = "$NODE.h.status") -> Flow:
     nodes = [
         {"type": "start", "id": "s", "next": "h"},
@@ -34,12 +37,15 @@ def test_the_history_shows_the_request_without_its_secrets(runtime: Runtime) -> 
     headers = {"Authorization": "Bearer T0KEN", "X-Api-Key": "K3Y", "Accept": "text/x"}
     with serving(lambda _: Reply()) as stub:
         url = f"http://ann:pw@127.0.0.1:{stub.port}/x?token=S3CRET&page=2"
-        handle = runtime.start(flow_with({"url": url, "headers": headers, "method": "POST", "body": {"n": 1}}))
+        handle = runtime.start(
+            flow_with({"url": url, "headers": headers, "method": "POST", "query": QUERY, "body": {"n": 1}})
+        )
         assert handle.wait()["output"] == 200
     (begun,) = [entry for entry in handle.history() if entry["event"] == "node_start"]
     assert begun["input"] == {
         "url": f"http://***@127.0.0.1:{stub.port}/x?token=***&page=2",
         "method": "POST",
+        "query": {"page": 3, "sig": "***"},
         "body": {"n": 1},
         "headers": {"Authorization": "***", "X-Api-Key": "***", "Accept": "text/x"},
     }

@@ -236,7 +236,7 @@ def test_a_refused_connection_is_1002_and_is_retried() -> None:
         pass
     error = failing({"url": stub.url(), "errorHandler": {"retry": {"attempts": 1, "base": 1}}})
     assert (error.code, error.kind) == (1002, "node_error")
-    assert "ConnectError" in str(error)
+    assert "Connect call failed" in str(error)
 
 
 def test_a_name_that_nobody_knows_is_1002() -> None:

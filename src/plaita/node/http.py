@@ -119,10 +119,11 @@ class HTTP(Node):
 
     def shown(self, arguments: Json) -> Json:
         from plaita.node.network.headers import shown_headers
-        from plaita.node.network.urls import masked
+        from plaita.node.network.urls import masked, masked_query
 
         url = arguments["url"]
-        said = {name: arguments[name] for name in ("method", "query", "body") if arguments[name] is not None}
+        given = {**arguments, "query": masked_query(arguments["query"])}
+        said = {name: given[name] for name in ("method", "query", "body") if given[name] is not None}
         return {
             "url": masked(url) if isinstance(url, str) else url,
             **said,

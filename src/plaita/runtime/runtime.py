@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import getpass
 import threading
-from collections.abc import Coroutine, Iterable, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self, TypeVar
@@ -99,6 +99,10 @@ class Runtime:
         if self._store is None:
             raise RuntimeError("the runtime is closed")
         return self._store
+
+    def ask(self, question: Callable[[Backend], Coroutine[Any, Any, T]]) -> T:
+        """Ask the store in its own loop; what ``StoreExecutionStorage(runtime)`` needs."""
+        return self._sync(question(self.store))
 
     def _sync(self, work: Coroutine[Any, Any, T]) -> T:
         if self._loop is None:

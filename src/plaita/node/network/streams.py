@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import select
 import ssl
 from typing import Any, Final
 
@@ -93,10 +94,10 @@ class Stream(httpcore.AsyncNetworkStream):
     def __init__(self, protocol: _Bytes) -> None:
         self._bytes = protocol
 
-    async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
+    async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:  # noqa: ASYNC109 - httpcore's
         return await self._bytes.read(max_bytes)
 
-    async def write(self, buffer: bytes, timeout: float | None = None) -> None:
+    async def write(self, buffer: bytes, timeout: float | None = None) -> None:  # noqa: ASYNC109 - httpcore's
         if buffer:
             await self._bytes.write(buffer)
 
@@ -106,8 +107,17 @@ class Stream(httpcore.AsyncNetworkStream):
     def get_extra_info(self, info: str) -> Any:
         """``is_readable`` is what a pool asks of an idle connection: has the other side said or closed anything?"""
         if info == "is_readable":
-            return self._bytes.lost or self._bytes.ended or bool(self._bytes.arrived)
+            return self._bytes.lost or self._bytes.ended or bool(self._bytes.arrived) or self._has_news()
         return self._bytes.transport.get_extra_info(info)
+
+    def _has_news(self) -> bool:
+        """Does the kernel know something that the loop has not been told yet?"""
+        socket = self._bytes.transport.get_extra_info("socket")
+        if socket is None or socket.fileno() < 0:
+            return True
+        poll = select.poll()
+        poll.register(socket.fileno(), select.POLLIN)
+        return bool(poll.poll(0))
 
 
 async def connect(address: str, port: int, tls: ssl.SSLContext | None, host: str) -> Stream:

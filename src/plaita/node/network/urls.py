@@ -153,7 +153,18 @@ def masked(text: str) -> str:
         user, at, host = authority.rpartition("@")
         head = f"{scheme}://{MASK if user else ''}{at}{host}"
     path, mark, query = rest.partition("#")[0].partition("?")
-    return f"{head}{path}{mark}{'&'.join(_masked_pair(pair) for pair in query.split('&'))}"
+    return f"{head}{path}{mark}{_masked_text(query)}"
+
+
+def masked_query(query: Json) -> Json:
+    """Query values as people may see them."""
+    if isinstance(query, dict):
+        return {name: MASK if _SECRET_NAME.search(name) else value for name, value in query.items()}
+    return _masked_text(query) if isinstance(query, str) else query
+
+
+def _masked_text(query: str) -> str:
+    return "&".join(_masked_pair(pair) for pair in query.split("&"))
 
 
 def _masked_pair(pair: str) -> str:
