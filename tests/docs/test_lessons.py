@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.shell import ROOT
 from tests.docs import lessons
 from tests.docs.lessons import Block, Lesson, Unknown, blocks, matches, reader_in
 
@@ -41,7 +42,7 @@ def test_a_lesson_does_what_it_shows(page: str, tmp_path: Path) -> None:
 
 
 def test_every_page_to_learn_from_is_a_lesson() -> None:
-    pages = {f"learn/{path.name}" for path in (lessons.ROOT / "docs" / "learn").glob("*.md")}
+    pages = {f"learn/{path.name}" for path in (ROOT / "docs" / "learn").glob("*.md")}
     assert pages == LESSONS.keys()
 
 

@@ -43,7 +43,7 @@ class ErrorHandler(BaseModel):
 
 
 class Retry(BaseModel):
-    """``attempts`` more runs; delays ``base * factor ** n`` up to ``cap`` (durations), and up to ``jitter`` (0..1) of it more."""
+    """``attempts`` more runs; delays ``base * factor ** n`` up to ``cap`` (durations), up to ``jitter`` (0..1) more."""
 
     model_config = ConfigDict(frozen=True, extra="ignore", defer_build=True)
 
