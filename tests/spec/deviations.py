@@ -56,7 +56,7 @@ DEVIATIONS: dict[str, Deviation] = {
             }
         },
         "null renders as empty in a template",
-    ),  # fmt: skip
+    ),
     "009-index-out-of-range-named-error": Deviation(
         "E7", {"value": None}, "an index out of range is null, as a missing key is"
     ),

@@ -12,7 +12,7 @@ REDRIVES_MAX = 100
 
 @dataclass(frozen=True, slots=True)
 class Backoff:
-    """The delay after failure n: ``base_ms * factor ** (n - 1)``, at most ``cap_ms``, up to ``jitter`` (0 to 1) more."""
+    """The delay after failure n: ``base_ms * factor ** (n - 1)``, at most ``cap_ms``, up to ``jitter`` (0..1) more."""
 
     base_ms: int = 1000
     factor: float = 2.0
