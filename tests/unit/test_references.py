@@ -104,7 +104,7 @@ def test_flows_that_multiply_by_referring_twice_are_refused_before_memory_is_gon
         twice = [calling(f"f{i + 1}"), {**calling(f"f{i + 1}"), "id": "again"}]
         write(tmp_path, f"f{i}.json", chain(*twice, flow_id=f"f{i}"))
     write(tmp_path, "f30.json", chain(output=1, flow_id="f30"))
-    with pytest.raises(FlowLoadError, match="more than 20,000 sub-flows"):
+    with pytest.raises(FlowLoadError, match="more than 5,000 sub-flows"):
         Flow.from_file(tmp_path / "f0.json")
 
 

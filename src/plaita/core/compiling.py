@@ -97,7 +97,7 @@ def _is_same(flow: Flow, other: Flow) -> bool:
 
 
 _NOTHING = Names(())
-GRAPHS_MAX = 20_000
+GRAPHS_MAX = 5_000
 """Levels of one program: a flow that several others refer to is compiled for each of them."""
 
 
