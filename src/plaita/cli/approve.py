@@ -6,13 +6,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from plaita.cli import completing
 from plaita.cli.options import AsJson, By, Comment, Debug, Form, Imports, Store
 
 if TYPE_CHECKING:
     from plaita.cli.desk import Desk
     from plaita.control.acting import Verdict
 
-TaskId = Annotated[str, typer.Argument(metavar="TASK", help="A task of `plaita inbox`.")]
+TaskId = Annotated[
+    str, typer.Argument(metavar="TASK", help="A task of `plaita inbox`.", autocompletion=completing.tasks)
+]
 
 
 def approve(

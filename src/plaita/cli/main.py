@@ -14,17 +14,22 @@ import typer
 from plaita.base.errors import PlaitaError
 from plaita.cli import (
     approve,
+    backup,
     cancel,
     doctor,
     event,
+    explain,
+    graph,
     inbox,
     inspect,
+    logs,
     prune,
     ps,
     publish,
     resume,
     run,
     start,
+    test,
     validate,
     wait,
     worker,
@@ -34,11 +39,16 @@ from plaita.cli.failing import FAILED, INTERRUPTED, USAGE, complain, report, rep
 COMMANDS: Final[tuple[tuple[Callable[..., None], str], ...]] = (
     (run.run, "plaita run order.yaml -i amount=120"),
     (validate.validate, "plaita validate --strict order.yaml"),
+    (test.test, "plaita test order.yaml -k refund"),
     (publish.publish, "plaita publish order.yaml"),
     (publish.flows, "plaita flows"),
+    (publish.flow, "plaita flow order"),
+    (graph.graph, "plaita graph order.yaml --format svg -o order.svg"),
     (start.start, "plaita start order -i amount=120 --id order-17"),
     (ps.ps, "plaita ps --status waiting"),
     (inspect.inspect, "plaita inspect kwn9bqbqyzt3efwj7cmr --history"),
+    (explain.explain, "plaita explain kwn9bqbqyzt3efwj7cmr"),
+    (logs.logs, "plaita logs kwn9bqbqyzt3efwj7cmr --follow"),
     (wait.wait, "plaita wait kwn9bqbqyzt3efwj7cmr --timeout 30"),
     (resume.resume, """plaita resume kwn9bqbqyzt3efwj7cmr --wait paid --data '{"ok": true}'"""),
     (cancel.cancel, "plaita cancel kwn9bqbqyzt3efwj7cmr"),
@@ -50,6 +60,7 @@ COMMANDS: Final[tuple[tuple[Callable[..., None], str], ...]] = (
     (worker.worker, "plaita worker --concurrency 20 --queues default,slow"),
     (doctor.doctor, "plaita doctor"),
     (prune.prune, "plaita prune --older-than 30"),
+    (backup.backup, "plaita backup monday.db"),
 )
 """Every command, with an example for its help."""
 

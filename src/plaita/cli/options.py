@@ -6,6 +6,8 @@ from typing import Annotated
 
 import typer
 
+from plaita.cli import completing
+
 Store = Annotated[
     str | None,
     typer.Option(
@@ -19,8 +21,10 @@ Imports = Annotated[
     typer.Option("--import", help="A module or a .py file with custom nodes; may be repeated.", metavar="MODULE"),
 ]
 FlowFileArgument = Annotated[str, typer.Argument(metavar="FLOW", help="A .json, .yaml or .py file.")]
-ExecutionId = Annotated[str, typer.Argument(metavar="ID", help="An execution.")]
-ExecutionIds = Annotated[list[str], typer.Argument(metavar="ID…", help="Executions.")]
+ExecutionId = Annotated[str, typer.Argument(metavar="ID", help="An execution.", autocompletion=completing.executions)]
+ExecutionIds = Annotated[
+    list[str] | None, typer.Argument(metavar="ID…", help="Executions.", autocompletion=completing.executions)
+]
 Inputs = Annotated[
     list[str] | None,
     typer.Option(

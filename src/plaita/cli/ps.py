@@ -22,6 +22,9 @@ def ps(
     key: Annotated[str, typer.Option("--key", help="Only this business key.")] = "",
     tag: Annotated[str, typer.Option("--tag", help="Only executions with this tag.")] = "",
     limit: Annotated[int, typer.Option("--limit", min=1, max=1000, help="At most so many.")] = 50,
+    where: Annotated[
+        str, typer.Option("--where", metavar="EXPRESSION", help="Only those this holds for: '$status == \"error\"'.")
+    ] = "",
     after: Annotated[
         str, typer.Option("--after", metavar="CURSOR", help="The next page: `next` of the last one.")
     ] = "",
@@ -34,16 +37,22 @@ def ps(
     from plaita.cli.screen import note, show_json, table
     from plaita.cli.wording import label, waits_in_short
     from plaita.control import looking
+    from plaita.control.choosing import Choice, first_of
     from plaita.runtime.driving import unmoved
 
+    if where and after:
+        raise typer.BadParameter("--where has no pages; --limit says how many")
     status = SPOKEN.get(status, status)
     if status and status not in STATUSES:
         raise typer.BadParameter(f"--status {status}: choose from {', '.join((*STATUSES, *SPOKEN))}")
 
+    filters = {"status": status, "flow_id": flow, "business_key": key, "tag": tag}
+
     async def work(desk: Desk) -> tuple[Shape, set[str]]:
-        page = await looking.list_executions(
-            desk.store, status=status, flow_id=flow, business_key=key, tag=tag, limit=limit, cursor=after
-        )
+        if where:
+            page: Shape = {"items": await first_of(desk.store, Choice(where), limit, **filters), "next": None}
+        else:
+            page = await looking.list_executions(desk.store, **filters, limit=limit, cursor=after)
         return page, await unmoved(desk.store, page["items"])
 
     page, still = at_desk(work, settings_of(store), store)

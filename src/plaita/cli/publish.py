@@ -1,9 +1,12 @@
-"""``plaita publish`` and ``plaita flows``: definitions in the store."""
+"""``plaita publish``, ``plaita flows`` and ``plaita flow``: definitions in the store."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
+import typer
+
+from plaita.cli import completing
 from plaita.cli.options import AsJson, Debug, FlowFileArgument, Imports, Store, Strict
 
 if TYPE_CHECKING:
@@ -53,3 +56,37 @@ def flows(store: Store = None, as_json: AsJson = False, debug: Debug = False) ->
         show_json(page)
         return
     table(("FLOW", "VERSION", "PUBLISHED"), [(f["flow_id"], f["version"], f["published"]) for f in page["items"]])
+
+
+def flow(
+    flow_id: Annotated[str, typer.Argument(metavar="ID", help="A published flow.", autocompletion=completing.flows)],
+    version: Annotated[str, typer.Option("--version", metavar="VERSION", help="Default: the latest.")] = "",
+    imports: Imports = None,
+    store: Store = None,
+    as_json: AsJson = False,
+    debug: Debug = False,
+) -> None:
+    """Show a published flow: its versions, its executions, where it may wait, and its picture."""
+    from plaita.base.errors import FlowLoadError
+    from plaita.cli.desk import at_desk, settings_of
+    from plaita.cli.screen import say, show_json
+    from plaita.control.definitions import describe, published
+    from plaita.core.drawing import as_text, picture_of
+
+    settings = settings_of(store, imports)
+    shape = at_desk(lambda desk: describe(desk.store, flow_id, version), settings, store)
+    if as_json:
+        show_json(shape)
+        return
+    say(f"{shape['flow_id']} version {shape['version']}, published {shape['published']}")
+    say("versions: " + ", ".join(v["version"] for v in shape["versions"]))
+    counts = ", ".join(f"{count} {status}" for status, count in shape["executions"].items())
+    say(f"executions: {counts or 'none'}")
+    try:
+        found = at_desk(lambda desk: published(desk.store, flow_id, version, settings.imports), settings, store)
+    except FlowLoadError as e:
+        say(f"this process cannot load it: {e.issues[0]}")
+        return
+    waits = ", ".join(found.may_wait())
+    say(f"may wait at: {waits}" if waits else "never waits")
+    say(as_text(picture_of(found)))

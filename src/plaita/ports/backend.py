@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Protocol
 
 from plaita.ports.events import EventStore
@@ -24,6 +25,13 @@ class Backend(RunStore, EventStore, InboxStore, TaskStore, FlowStore, QueryStore
 
     async def hint(self, timeout_ms: int) -> None:
         """Return when something may have become due, or after the timeout. A hint may be false and may be missed."""
+
+    async def backup(self, path: Path) -> None:
+        """A consistent copy of the whole store as of now, while others work, in a new file at ``path``.
+
+        The file appears whole or not at all. Raises ``NotSupported`` for a store that is no file, ``Unavailable`` when
+        the copy cannot be written or is not sound.
+        """
 
     async def close(self) -> None:
         """Give back connections and locks."""

@@ -29,5 +29,8 @@ class FlowStore(Protocol):
     async def flow(self, flow_id: str, version: str = "") -> FlowVersion | None:
         """One version, or the latest."""
 
+    async def versions(self, flow_id: str) -> list[FlowVersion]:
+        """Every version of a flow, the latest first."""
+
     async def flows(self) -> list[FlowVersion]:
         """The latest version of every flow, by id."""

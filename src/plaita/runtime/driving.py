@@ -11,11 +11,11 @@ from typing import Literal, TypeVar
 from plaita.app import store_opener, worker_options
 from plaita.base.clock import SystemClock
 from plaita.base.errors import NotSupported
+from plaita.control.explaining import takes
 from plaita.control.looking import run_of
 from plaita.control.shapes import Shape
 from plaita.core.callback import FlowCallback
 from plaita.ports.backend import Backend
-from plaita.ports.processes import Process
 from plaita.ports.queries import RunView
 from plaita.ports.values import TERMINAL, RunId
 from plaita.server.worker.timeline import Observer
@@ -98,17 +98,9 @@ async def drive(
     return view
 
 
-def takes(process: Process, view: RunView) -> bool:
-    """Would this live process claim the execution?"""
-    if process.pid == os.getpid() or view.queue not in process.queues:
-        return False
-    bound = process.only
-    return bound is None or bound == view.run_id or view.run_id.startswith(f"{bound}.")
-
-
 async def is_taken(store: Backend, view: RunView) -> bool:
     """Is there another live process that moves this execution?"""
-    return any(takes(process, view) for process in await store.living())
+    return any(process.pid != os.getpid() and takes(process, view) for process in await store.living())
 
 
 async def is_taken_in_time(store: Backend, view: RunView) -> bool:
@@ -206,4 +198,5 @@ async def unmoved(store: Backend, shapes: Sequence[Shape]) -> set[str]:
 async def _is_moved(store: Backend, view: RunView) -> bool:
     living = await store.living()
     holder = None if view.token is None else view.token.nonce.rpartition(".")[0]
-    return any(process.holder == holder or takes(process, view) for process in living)
+    me = os.getpid()
+    return any(p.holder == holder or (p.pid != me and takes(p, view)) for p in living)

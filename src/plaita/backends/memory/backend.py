@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from pathlib import Path
 from typing import TypeVar
 
 from plaita.backends.gate import Gate
@@ -21,6 +22,7 @@ from plaita.backends.ports.runs import GatedRuns
 from plaita.backends.rows import Limits, Rows
 from plaita.backends.verbs.claim import release
 from plaita.base.clock import Clock, SystemClock
+from plaita.base.errors import NotSupported
 from plaita.policy.lease import plan_lease
 from plaita.ports.processes import Process
 
@@ -118,6 +120,9 @@ class MemoryBackend(GatedRuns, GatedInbox, GatedDesk, GatedQueries):
     async def bury_dead(self) -> int:
         """Nobody can die without this store."""
         return 0
+
+    async def backup(self, path: Path) -> None:
+        raise NotSupported("a store in memory cannot be copied", "only a store in a file can")
 
     async def close(self) -> None:
         """Nothing to give back."""

@@ -58,6 +58,9 @@ class MemoryShelf:
             return self._tables.flows.get((flow_id, version))
         return next((f for f in reversed(self._tables.flows.values()) if f.flow_id == flow_id), None)
 
+    def versions(self, flow_id: str) -> list[FlowVersion]:
+        return [f for f in reversed(self._tables.flows.values()) if f.flow_id == flow_id]
+
     def flows(self) -> list[FlowVersion]:
         latest = {f.flow_id: f for f in self._tables.flows.values()}
         return [latest[flow_id] for flow_id in sorted(latest)]

@@ -47,5 +47,8 @@ class GatedDesk:
     async def flow(self, flow_id: str, version: str = "") -> FlowVersion | None:
         return self._gate.read(lambda rows: rows.shelf.flow(flow_id, version))
 
+    async def versions(self, flow_id: str) -> list[FlowVersion]:
+        return self._gate.read(lambda rows: rows.shelf.versions(flow_id))
+
     async def flows(self) -> list[FlowVersion]:
         return self._gate.read(lambda rows: rows.shelf.flows())

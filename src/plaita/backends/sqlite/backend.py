@@ -12,6 +12,7 @@ from plaita.backends.ports.queries import GatedQueries
 from plaita.backends.ports.runs import GatedRuns
 from plaita.backends.rows import Limits
 from plaita.backends.sqlite.connection import Synchronous
+from plaita.backends.sqlite.copying import copy_store
 from plaita.backends.sqlite.gate import SqliteGate
 from plaita.backends.sqlite.processes import LockedProcesses
 from plaita.backends.verbs.quota import promote_all
@@ -88,6 +89,9 @@ class SqliteBackend(GatedRuns, GatedInbox, GatedDesk, GatedQueries):
 
     async def bury_dead(self) -> int:
         return await self._processes.bury_dead()
+
+    async def backup(self, path: Path) -> None:
+        await asyncio.to_thread(copy_store, self._path, path)
 
     async def close(self) -> None:
         await self._processes.withdraw_all()

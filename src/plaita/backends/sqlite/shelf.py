@@ -71,6 +71,10 @@ class SqliteShelf:
         row = self._db.execute(sql, values).fetchone()
         return None if row is None else FlowVersion(*row)
 
+    def versions(self, flow_id: str) -> list[FlowVersion]:
+        rows = self._db.execute(f"{_FLOW} WHERE flow_id = ? ORDER BY number DESC", (flow_id,)).fetchall()
+        return [FlowVersion(*row) for row in rows]
+
     def flows(self) -> list[FlowVersion]:
         sql = f"{_FLOW} WHERE number IN (SELECT max(number) FROM flows GROUP BY flow_id) ORDER BY flow_id"
         return [FlowVersion(*row) for row in self._db.execute(sql).fetchall()]

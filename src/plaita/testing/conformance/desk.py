@@ -80,6 +80,13 @@ class TaskContract(Contract):
         assert await decide(task.task_id, 1, vote("bob", outcome="approved")) == Decided("approved")
         assert await decide(task.task_id, 2, vote("bob", outcome="rejected")) == AlreadyDecided("decided")
 
+    async def test_every_version_of_a_flow_is_listed_the_latest_first(self, stage: Stage) -> None:
+        for version, closure in (("1", "a"), ("2", "b"), ("1", "c")):
+            await stage.backend.publish_flow("f", version, closure)
+        await stage.backend.publish_flow("g", "1", "d")
+        assert [(v.version, v.closure) for v in await stage.backend.versions("f")] == [("1", "c"), ("2", "b")]
+        assert await stage.backend.versions("none") == []
+
     async def test_a_task_without_approvers_admits_everybody(self, stage: Stage) -> None:
         task = await self._task(stage)
         assert await stage.backend.decide(task.task_id, 0, vote("any", outcome="approved")) == Decided("approved")

@@ -1,0 +1,38 @@
+"""The history of an execution as it grows."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+from plaita.base.json import decode
+from plaita.base.moment import iso
+from plaita.control.looking import run_of
+from plaita.control.shapes import Shape
+from plaita.ports.backend import Backend
+from plaita.ports.queries import RunView
+from plaita.ports.values import TERMINAL
+
+PAGE = 500
+POLL_MS = 200
+
+
+async def entries(store: Backend, execution_id: str, *, follow: bool) -> AsyncIterator[Shape]:
+    """Every entry, oldest first: ``{"seq", "at", "event", …}``. ``follow``: until it ends, or waits for somebody."""
+    run, seen = await run_of(store, execution_id), 0
+    while True:
+        page = await store.history(run.run_id, after=seen, limit=PAGE)
+        for entry in page:
+            seen = entry.seq
+            yield {"seq": entry.seq, "at": iso(entry.at_ms), **decode(entry.data)}
+        if page:
+            continue
+        if not follow or _rests(run):
+            return
+        await store.hint(POLL_MS)
+        run = await run_of(store, execution_id)
+
+
+def _rests(run: RunView) -> bool:
+    """Is nothing to be expected without somebody outside? A timer is expected."""
+    waits = run.status == "suspended" and run.token is None and run.due_ms is None
+    return run.status in TERMINAL or waits or bool(run.blocked_reason)

@@ -1,0 +1,171 @@
+"""Looking after executions: explain, logs, backup, graph, flow, many at once, and what the shell offers."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+
+import pytest
+
+from tests.cli.shell import EXAMPLES, Shell
+
+pytestmark = pytest.mark.timeout(60)
+
+LEAVE = """\
+flow_id: leave
+nodes:
+  - {id: begin, type: start, next: ask}
+  - {id: ask, type: event, event_type: answer, next: done}
+  - {id: done, type: end, output: $NODE.ask.event_data}
+"""
+BAD = """\
+flow_id: bad
+nodes:
+  - {id: begin, type: start, next: sum}
+  - {id: sum, type: assignment, output: "$( $INPUT.x + 1 )", next: done}
+  - {id: done, type: end, output: $NODE.sum}
+"""
+
+
+@pytest.fixture
+def busy(shell: Shell) -> Shell:
+    """A store with one execution that waits, one that failed, and one nobody takes."""
+    shell.write("leave.yaml", LEAVE)
+    shell.write("bad.yaml", BAD)
+    assert shell.plaita("run leave.yaml").code == 3
+    assert shell.plaita("run bad.yaml -i x=text").code == 1
+    assert shell.plaita("start leave.yaml --queue slow").code == 0
+    return shell
+
+
+def ids(shell: Shell, status: str) -> list[str]:
+    return [e["execution_id"] for e in shell.plaita(f"ps --status {status} --json").json["items"]]
+
+
+def test_explain_says_why_and_what_to_do(busy: Shell) -> None:
+    [waiting], [failed], [queued] = ids(busy, "waiting"), ids(busy, "failed"), ids(busy, "queued")
+    assert "waits for the event answer" in busy.plaita(f"explain {waiting}").out
+    assert f"plaita retry {failed}" in busy.plaita(f"explain {failed}").out
+    found = busy.plaita(f"explain {queued} --json").json
+    assert (found["status"], found["reasons"][0]["code"]) == ("queued", "no_worker")
+    assert found["reasons"][0]["do"][0] == "plaita worker --queues slow"
+    assert busy.plaita("explain nobody").code == 4
+
+
+def test_logs_are_lines_for_people_and_objects_for_programs(busy: Shell) -> None:
+    [failed] = ids(busy, "failed")
+    lines = busy.plaita(f"logs {failed}").out.splitlines()
+    assert "submitted" in lines[0] and "run_ended" in lines[-1]
+    entries = [json.loads(line) for line in busy.plaita(f"logs {failed} --json --follow").out.splitlines()]
+    assert [e["seq"] for e in entries] == sorted(e["seq"] for e in entries)
+    assert entries[-1]["event"] == "run_ended"
+
+
+def test_a_backup_is_a_whole_store(busy: Shell) -> None:
+    assert busy.plaita("backup copy.db").code == 0
+    refused = busy.plaita("backup copy.db")
+    assert (refused.code, "--force" in refused.err) == (1, True)
+    assert busy.plaita("backup copy.db --force --json").json["bytes"] > 0
+    with sqlite3.connect(busy.folder / "copy.db") as db:
+        assert db.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+    [waiting] = ids(busy, "waiting")
+    done = busy.plaita(f"""resume {waiting} --data '{{"yes": true}}' --store sqlite:///copy.db""")
+    assert done.code == 0, done.err
+    assert busy.plaita(f"inspect {waiting} --store sqlite:///copy.db --json").json["output"] == {"yes": True}
+    assert busy.plaita(f"inspect {waiting} --json").json["status"] == "suspended"
+    assert not list(busy.folder.glob("*.draft"))
+
+
+def test_a_backup_that_cannot_be_written_leaves_nothing(busy: Shell) -> None:
+    refused = busy.plaita("backup nowhere/copy.db")
+    assert refused.code == 5
+    assert not (busy.folder / "nowhere").exists()
+
+
+def test_many_are_chosen_shown_and_only_then_acted_on(busy: Shell) -> None:
+    where = """--where '$flow_id == "leave"'"""
+    asked = busy.plaita(f"cancel {where}")
+    assert (asked.code, asked.out) == (2, "")
+    assert "--yes confirms it" in asked.err and len(ids(busy, "cancelled")) == 0
+    done = busy.plaita(f"cancel {where} --yes --json").json
+    assert [item["answer"] for item in done["items"]] == ["cancelled", "cancelled"]
+    assert busy.plaita(f"delete {where} --yes").code == 0
+    assert [e["flow_id"] for e in busy.plaita("ps --json").json["items"]] == ["bad"]
+    assert "no executions" in busy.plaita(f"delete {where} --yes").err
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        ("cancel", "name executions"),
+        ("cancel x --where '$status == 1' --yes", "name executions"),
+        ("cancel --where '$stauts == 1' --yes", "did you mean 'status'"),
+        ("cancel --where '$status ==' --yes", "where"),
+        ("cancel --where '$status + 1' --yes", "where"),
+        ("cancel --where '$flow_id' --yes --limit 1", "more than 1 executions"),
+        ("ps --where '$status' --after 3", "no pages"),
+    ],
+)
+def test_a_choice_that_makes_no_sense_is_refused(busy: Shell, line: str, why: str) -> None:
+    refused = busy.plaita(line)
+    assert refused.code == 2
+    assert why in refused.err
+    assert len(ids(busy, "cancelled")) == 0
+
+
+def test_ps_filters_by_an_expression(busy: Shell) -> None:
+    found = busy.plaita("""ps --json --where '$status == "error" and $error.kind == "node_error"'""").json
+    assert [e["flow_id"] for e in found["items"]] == ["bad"]
+
+
+def test_many_are_retried_each_with_its_answer(busy: Shell) -> None:
+    done = busy.plaita("""retry --where '$status == "error"' --yes --json""")
+    assert [item["answer"] for item in done.json["items"]] == ["error"]
+
+
+def test_a_flow_is_drawn_from_its_file_and_from_the_store(shell: Shell) -> None:
+    flow = EXAMPLES / "order_fulfilment.json"
+    assert "├─ prepare   parallel  -> complete" in shell.plaita(f"graph {flow}").out
+    assert shell.plaita(f"graph {flow} --format mermaid").out.startswith("flowchart TD")
+    assert shell.plaita(f"graph {flow} --format svg -o order.svg").code == 0
+    assert (shell.folder / "order.svg").read_text().startswith("<svg")
+    assert shell.plaita(f"graph {flow} --format png").code == 2
+    shell.write("leave.yaml", LEAVE)
+    shell.plaita("publish leave.yaml")
+    assert "ask    event  -> done" in shell.plaita("graph leave").out
+    assert shell.plaita("graph nobody").code == 4
+
+
+def test_a_published_flow_shows_its_versions_and_executions(shell: Shell) -> None:
+    shell.write("leave.yaml", LEAVE)
+    shell.plaita("publish leave.yaml")
+    shell.write("leave.yaml", LEAVE.replace("event_type: answer", "event_type: other"))
+    shell.plaita("publish leave.yaml")
+    shell.plaita("start leave")
+    found = shell.plaita("flow leave --json").json
+    assert len(found["versions"]) == 2 and found["executions"] == {"queued": 1}
+    assert found["definition"]["nodes"][1]["event_type"] == "other"
+    assert "may wait at: ask" in shell.plaita("flow leave").out
+    old = found["versions"][1]["version"]
+    assert shell.plaita(f"flow leave --version {old} --json").json["definition"]["nodes"][1]["event_type"] == "answer"
+    assert shell.plaita("flow nobody").code == 4
+
+
+def offered(shell: Shell, words: str) -> list[str]:
+    variables = {"_PLAITA_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": str(len(words.split(" ")) - 1)}
+    done = Shell(shell.folder, variables).plaita("")
+    assert (done.code, done.err) == (0, "")
+    return done.out.split()
+
+
+def test_the_shell_is_offered_commands_and_ids(busy: Shell) -> None:
+    [waiting] = ids(busy, "waiting")
+    assert "explain" in offered(busy, "plaita ex")
+    assert offered(busy, f"plaita inspect {waiting[:6]}") == [waiting]
+    busy.plaita("publish leave.yaml")
+    assert offered(busy, "plaita flow l") == ["leave"]
+
+
+def test_without_a_store_nothing_is_offered_and_none_is_made(shell: Shell) -> None:
+    assert offered(shell, "plaita inspect a") == []
+    assert not (shell.folder / ".plaita").exists()
