@@ -62,7 +62,7 @@ def report(board: Path, seeds: range, counts: Counter[str]) -> None:
     for path in wanted:
         whole.update(json.loads(path.read_text()))
     first, last = shards()[0].start, shards()[-1].stop - 1
-    print(f"\nworlds {first} to {last}, each on {', '.join(KINDS)}:\n{table(whole.items())}")
+    sys.stdout.write(f"\nworlds {first} to {last}, each on {', '.join(KINDS)}:\n{table(whole.items())}\n")
     assert not never(whole), f"worlds {first} to {last} have never seen: {', '.join(never(whole))}"
 
 

@@ -150,12 +150,13 @@ class VirtualLoop(asyncio.BaseEventLoop):
 
     def call_exception_handler(self, context: dict[str, Any]) -> None:
         """An error that nobody awaits: raised where the loop is driven, unless a handler was set."""
-        if self._on_error is not None or self._over:
-            if self._on_error is not None:
-                self._on_error(self, context)
-            return
         error = context.get("exception")
-        raise error if isinstance(error, BaseException) else RuntimeError(context["message"])
+        if self._on_error is not None:
+            self._on_error(self, context)
+        elif isinstance(error, BaseException) and not self._over:
+            raise error
+        elif not self._over:
+            super().call_exception_handler(context)
 
 
 class VirtualClock:

@@ -42,7 +42,7 @@ def claim(rows: Rows, wish: Wish) -> list[Claim]:
     """Carry the outbox on, then take due runs. The same nonce again is a resend: it gets what it holds, renewed."""
     takeovers = contact(rows) <= rows.now
     pump(rows, rows.limits.outbox_per_claim)
-    held = rows.runs.held(wish.nonce)
+    held = sorted(rows.runs.held(wish.nonce), key=lambda run: run.rid)
     for run in held:
         run.due = rows.now + rows.limits.lease.lease_ms
     return [_claimed(rows, run) for run in held or _take_due(rows, wish, takeovers)]

@@ -10,6 +10,7 @@ from plaita.backends.gate import Gate
 from plaita.backends.rows import Limits, Rows
 from plaita.backends.verbs.match import digest_of
 from plaita.base.json import decode
+from plaita.ports.inbox import EventAccepted
 from plaita.ports.runs import (
     AlreadyTerminal,
     Cancelled,
@@ -27,7 +28,7 @@ from plaita.ports.runs import (
 from plaita.ports.values import TERMINAL, RunId, WaitId
 from plaita.testing.simulation.answers import Premises
 from plaita.testing.simulation.picture import NOTHING, Picture, RunPicture, take
-from plaita.testing.simulation.transitions import changes, of_settle
+from plaita.testing.simulation.transitions import changes, of_message, of_settle
 
 T = TypeVar("T")
 Life = tuple[RunId, str]
@@ -153,6 +154,8 @@ class Auditor:
                 tries[1] += 1
                 if old.row.due is not None and old.row.due > after.now:
                     self._violated(f"I1 {run_id}: taken from {old.row.nonce} before its lease was over")
+                if after.grace_until_ms > after.now:
+                    self._violated(f"I17 {run_id}: taken from {old.row.nonce} in a time of grace")
                 if self._healthy(run_id, old.row.nonce):
                     self._violated(f"I17 {run_id}: taken from {old.row.nonce}, which is alive and well")
             if tries[0] > self._limits.tries_max or tries[1] > self._limits.lost_max:
@@ -233,27 +236,11 @@ class Auditor:
         if gone != [a.message_id for a in done.answer]:
             self._violated(f"I11 messages {gone} left the inbox, {done.answer} were accepted")
         for accepted in done.answer:
-            self._effect_of(before, after, accepted.outcome, self._premises.sent.get(accepted.message_id, {}))
-
-    def _effect_of(self, before: Picture, after: Picture, outcome: Any, body: dict[str, Any]) -> None:
-        run_id = RunId(str(body.get("execution_id", "")))
-        old, new, kind = before.runs.get(run_id), after.runs.get(run_id), type(outcome).__name__
-        live = old is not None and old.row.status not in TERMINAL
-        if kind == "DeadLettered":
-            if live and outcome.reason in ("no_run", "too_old", "tombstoned"):
-                self._violated(f"I11 a dead letter ({outcome.reason}) for the live run {run_id}: {body}")
-            return
-        if kind == "EventAccepted":
-            self._published(outcome.published.event_id, outcome.published.number)
-        if body.get("type") == "start" and new is None:
-            self._violated(f"I11 a start was accepted and {run_id} is not there")
-        if old is None or new is None or not live or old.row.cancel:
-            return
-        if body.get("type") == "cancel" and not (new.row.cancel or new.row.status in TERMINAL):
-            self._violated(f"I11 a cancel was accepted without effect on {run_id}")
-        was, now = (run.waits.get(WaitId(str(body.get("wait_id")))) for run in (old, new))
-        if was is not None and was.state == "open" and (now is None or now.state == "open"):
-            self._violated(f"I11 an answer was accepted without effect on {run_id}")
+            outcome = accepted.outcome
+            if isinstance(outcome, EventAccepted):
+                self._published(outcome.published.event_id, outcome.published.number)
+            for issue in of_message(before, after, outcome, self._premises.sent.get(accepted.message_id, {})):
+                self._violated(issue)
 
     def _ended(self, old: RunPicture | None, new: RunPicture) -> None:
         row = new.row

@@ -8,7 +8,8 @@ from collections.abc import Iterable, Mapping
 FAULTS = (
     "request delayed", "request lost", "answer lost", "request arrived late", "request arrived twice", "outage",
     "store clock stepped forward", "store clock stepped back", "process killed", "process paused past its lease",
-    "machine slept", "process drained", "process restarted", "dead process reported", "node killed its process",
+    "machine slept", "loop busy past its lease, renewed beside",
+    "process drained", "process restarted", "dead process reported", "node killed its process",
     "producer repeated itself",
 )  # fmt: skip
 PREMISES = (

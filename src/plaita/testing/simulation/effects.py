@@ -93,7 +93,7 @@ class EffectLog:
     def _check_lease(self, process: SimProcess, attempt: Attempt, run: RunRow, where: str) -> None:
         """A lease as its holder counts it is over before the store's is."""
         world, left_here = self._world, attempt.lease.until - process.clock.elapsed_ms()
-        left_there = (run.due or 0) - world.store_now()
+        left_there = (run.due or 0) - world.clock.now_ms()
         if not world.clock_is_strange and left_here > left_there + 1:
             world.violated(f"I1 the holder counts {left_here:.0f} ms of lease, the store {left_there}: {where}")
 

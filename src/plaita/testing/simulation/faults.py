@@ -24,13 +24,14 @@ class Rates:
     paused: int = 0
     slept: int = 0
     drained: int = 0
+    busy: int = 0
     outage: int = 0
     stepped: int = 0
 
 
 QUIET = Rates()
-MILD = Rates(60, 10, 10, 5, 10, 10, 20, 4, 10, 12, 6)
-ROUGH = Rates(150, 40, 40, 20, 30, 40, 70, 8, 25, 20, 12)
+MILD = Rates(60, 10, 10, 5, 10, 10, 20, 4, 10, 8, 12, 6)
+ROUGH = Rates(150, 40, 40, 20, 30, 40, 70, 8, 25, 25, 20, 12)
 
 
 @dataclass(frozen=True, slots=True)

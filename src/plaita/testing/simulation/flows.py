@@ -20,7 +20,7 @@ from plaita.testing.simulation.random_flows import Dice, generate
 
 NODES = "plaita.testing.simulation.nodes"
 KEYS = ("k0", "k1")
-STRATEGIES = ("any", "any", "majority")
+STRATEGIES = ("any", "majority")
 RANDOM_NODES_MAX = 10
 Document = dict[str, Any]
 Sort = tuple[str, Callable[["Dice"], Document]]
@@ -56,9 +56,7 @@ def plan_runs(dice: Dice, count: int) -> list[Planned]:
     theme = dice.pick(PROVOKING)
     planned = [_planned(dice, RunId(f"r{n}"), theme) for n in range(count)]
     # Two runs of one sort make fan-outs longer than a chunk.
-    crowd = [
-        _plan(RunId(f"c{n}"), "crowd", False, crowd_flow(dice), {"key": "k0"}) for n in range(dice.pick((0, 0, 4)))
-    ]
+    crowd = [_plan(RunId(f"c{n}"), "crowd", False, crowd_flow(dice), {"key": "k0"}) for n in range(dice.pick((0, 4)))]
     return [*planned, *crowd]
 
 

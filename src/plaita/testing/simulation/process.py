@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
@@ -15,6 +16,7 @@ from plaita.server.worker.worker import Surroundings, Worker, WorkerOptions
 from plaita.telemetry import events as told
 from plaita.telemetry.event import Event, Field
 from plaita.testing.loop import EPOCH_MS, LoopSpawner, VirtualLoop
+from plaita.testing.simulation.faults import Delivery
 from plaita.testing.simulation.flows import NODES
 from plaita.testing.simulation.nodes import OUTSIDES
 
@@ -24,13 +26,40 @@ if TYPE_CHECKING:
 RENEW_MS, POLL_MS = 3_000, 1_000
 
 
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One verb on its way."""
+
+    verb: str
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+
+
+class Strand:
+    """One loop of a process on the world's time. ``paused_until`` (world ms) it takes no turn."""
+
+    def __init__(self, world: World) -> None:
+        self._world, self.loop = world, VirtualLoop()
+        self._born, self.stood_ms = world.now, 0.0
+        self.paused_until = -1.0
+
+    def next_turn(self) -> float | None:
+        """World time of its next turn; ``None``: nothing will ever happen here."""
+        at = self.loop.next_timer()
+        return None if at is None else max(self._born + self.stood_ms + at * 1000, self.paused_until)
+
+    def turn(self) -> None:
+        """Do what is due now."""
+        self.loop.turn((self._world.now - self._born - self.stood_ms) / 1000)
+
+
 class Link:
     """The ports of the store as one process sees them: every verb is a message that the world may lose."""
 
     name = "simulation"
 
-    def __init__(self, process: SimProcess) -> None:
-        self._process = process
+    def __init__(self, process: SimProcess, strand: Strand) -> None:
+        self._process, self._strand = process, strand
         self._nonces: set[str] = set()
 
     @property
@@ -50,6 +79,9 @@ class Link:
         """The world reports the dead itself."""
         return 0
 
+    async def close(self) -> None:
+        """The store is the world's."""
+
     async def hint(self, timeout_ms: int) -> None:
         """A hint may come early, late or not at all."""
         await asyncio.sleep(timeout_ms * (5 + self._process.world.dice.below(96)) / 100_000)
@@ -59,10 +91,10 @@ class Link:
         if verb == "claim":
             if args[0] in self._nonces:
                 world.violated(f"I2 {self._process.name} claims again under a nonce that was answered")
-            answer = await world.send(self._process, verb, args, kwargs)
+            answer = await world.send(self._process, self._strand.loop, Request(verb, args, kwargs))
             self._nonces.add(args[0])
             return answer
-        return await world.send(self._process, verb, args, kwargs)
+        return await world.send(self._process, self._strand.loop, Request(verb, args, kwargs))
 
 
 class SimTelemetry:
@@ -99,27 +131,47 @@ class ProcessClock:
         return self._process.world.now * self._rate
 
 
+class SimSpawner(LoopSpawner):
+    """Threads of the pool are jobs of the loop; the one that renews leases is a strand of its own."""
+
+    def __init__(self, process: SimProcess) -> None:
+        super().__init__()
+        self._process = process
+
+    def spawn(self, name: str, target: Callable[[], None]) -> None:
+        if name == "plaita-renewal":
+            self._process.renew_beside()
+        else:
+            super().spawn(name, target)
+
+
 class SimProcess:
-    """``alive`` until it is killed or ends; ``paused_until`` (world ms) it takes no turn."""
+    """``alive`` until it is killed or ends. Some renew their leases beside their loop, as with a store of its own.
+
+    ``at_settle`` strikes when the next settle is sent, and decides what becomes of that.
+    """
 
     def __init__(self, world: World, name: str) -> None:
         self.world, self.name, self.alive = world, name, True
-        self.loop = VirtualLoop()
+        self.main = Strand(world)
+        self.loop, self.strands = self.main.loop, [self.main]
         dice = world.dice
         # The rates differ to the safe side: no lease counted here outlives the store's.
         self.clock = ProcessClock(self, dice.below(10**7) - 5 * 10**6, 1 + dice.below(10) / 1000)
-        self.born, self.stood_ms = world.now, 0.0
-        self.paused_until = self.resumed_at = self.hurt_until = -1.0
+        self.hurt_until = -1.0
         self.begun: set[tuple[str, ...]] = set()
         self.caught: list[NodeExecution] = []
+        self.renewing: asyncio.Task[None] | None = None
+        self.at_settle: Callable[[Delivery], Delivery] | None = None
         options = WorkerOptions(
-            concurrency=world.dice.pick((2, 10)), pool_size=2, renew_ms=RENEW_MS, poll_ms=POLL_MS, drain_ms=5_000,
+            concurrency=dice.pick((2, 10)), pool_size=2, renew_ms=RENEW_MS, poll_ms=POLL_MS, drain_ms=5_000,
             imports=(NODES,), env={"COLOUR": "red"},
         )  # fmt: skip
-        around = Surroundings(self.clock, SimTelemetry(self), LoopSpawner())
+        self.renews_beside = dice.chance(50)
+        around = Surroundings(self.clock, SimTelemetry(self), SimSpawner(self))
         OUTSIDES[self.loop] = world.outside_of(self)
-        self.link = Link(self)
-        self.worker = Worker(cast(Backend, self.link), options, around)
+        store = cast(Backend, Link(self, self.main))
+        self.worker = Worker(store, options, around, renewal_opener=(lambda: store) if self.renews_beside else None)
         self.stop = asyncio.Event()
         self.task = self.loop.create_task(self.worker.run(self.stop))
 
@@ -131,27 +183,45 @@ class SimProcess:
     def attempts(self) -> list[Attempt]:
         return list(self.worker._attempts.values())
 
-    def next_turn(self) -> float | None:
-        """World time of its next turn; ``None``: nothing will ever happen here."""
-        at = self.loop.next_timer()
-        if at is None:
-            return None
-        return max(self.born + self.stood_ms + at * 1000, self.paused_until)
+    def renew_beside(self) -> None:
+        """What the renewal thread does, on a loop of its own."""
+        strand, renewal = Strand(self.world), self.worker._renewal
+        store = cast(Backend, Link(self, strand))
 
-    def turn(self) -> None:
-        """Do what is due now."""
-        self.loop.turn((self.world.now - self.born - self.stood_ms) / 1000)
+        async def renew() -> None:
+            while not renewal._stop.is_set():
+                await asyncio.sleep(RENEW_MS / 1000)
+                await renewal._guarded(partial(renewal._round, store, self.loop))
+
+        self.strands.append(strand)
+        # Loops know their tasks weakly, and an answer that never comes holds none.
+        self.renewing = strand.loop.create_task(renew())
+
+    def turn(self, strand: Strand) -> None:
+        """Do what is due on one of its loops."""
+        strand.turn()
         if self.alive and self.task.done():
             self.world.ended(self)
 
     def pause(self, ms: float, *, asleep: bool) -> None:
-        """Take no turn for a while; ``asleep``: the loop's time stands too, as in a sleeping machine."""
+        """Take no turn for a while; ``asleep``: the loops' time stands too, as in a sleeping machine."""
+        self._stand(ms, self.strands)
+        self.hurt_until = max(self.hurt_until, self.world.now + ms + 2 * self.world.limits.lease.lease_ms)
+        for strand in self.strands if asleep else ():
+            strand.stood_ms += ms
+
+    def keep_busy(self, ms: float) -> None:
+        """Something holds the loop; who renews beside it goes on doing so."""
+        if self.renews_beside:
+            self._stand(ms, [self.main])
+        else:
+            self.pause(ms, asleep=False)
+
+    def _stand(self, ms: float, strands: list[Strand]) -> None:
         # Calls that were begun and have not reached their first line: nobody could look at the lease again for them.
         self.caught = [view for attempt in self.attempts for _, view in attempt._calls._tasks.values()]
-        self.paused_until = self.resumed_at = self.world.now + ms
-        self.hurt_until = max(self.hurt_until, self.world.now + ms + 2 * self.link.lease_ms)
-        if asleep:
-            self.stood_ms += ms
+        for strand in strands:
+            strand.paused_until = self.world.now + ms
 
     def drain(self) -> None:
         """As a signal would."""
@@ -171,13 +241,18 @@ class SimProcess:
     def bury(self) -> None:
         """Let the objects of a dead process end where they can touch nothing."""
         self.alive = False
-        self.loop.set_exception_handler(lambda *_: None)
-        for _ in range(50):
-            tasks = [t for t in asyncio.all_tasks(self.loop) if not t.done()]
-            if not tasks:
-                break
-            for task in tasks:
-                task.cancel()
-            while (at := self.loop.next_timer()) is not None and at <= self.loop.time():
-                self.loop.turn(at)
-        self.loop.close()
+        for strand in self.strands:
+            _bury(strand.loop)
+
+
+def _bury(loop: VirtualLoop) -> None:
+    loop.set_exception_handler(lambda *_: None)
+    for _ in range(50):
+        tasks = [t for t in asyncio.all_tasks(loop) if not t.done()]
+        if not tasks:
+            break
+        for task in tasks:
+            task.cancel()
+        while (at := loop.next_timer()) is not None and at <= loop.time():
+            loop.turn(at)
+    loop.close()

@@ -133,13 +133,13 @@ class Producers:
         self._world.execute("delete", run_id)
 
     def prune(self) -> None:
-        self._world.execute("prune", self._world.store_now() - 40_000)
+        self._world.execute("prune", self._world.clock.now_ms() - 40_000)
 
     def message(self) -> None:
         """What a producer sends in place of a call."""
         dice, body = self._dice, self._body()
         if dice.chance(25):
-            long_ago = (self._world.store_now() - 200_000) / 1000
+            long_ago = (self._world.clock.now_ms() - 200_000) / 1000
             body["timestamp"] = datetime.fromtimestamp(long_ago, UTC).isoformat()
         self._messages += 1
         message_id = f"m{self._messages}"

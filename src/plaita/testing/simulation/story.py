@@ -14,7 +14,7 @@ from plaita.base.json import encode
 from plaita.policy.lease import LeasePlan
 from plaita.ports.values import TERMINAL
 from plaita.testing.simulation.auditor import Outcome
-from plaita.testing.simulation.faults import MILD, ROUGH
+from plaita.testing.simulation.faults import MILD, ROUGH, Delivery
 from plaita.testing.simulation.flows import Planned, plan_runs
 from plaita.testing.simulation.process import SimProcess
 from plaita.testing.simulation.producers import Producers, answer_of
@@ -22,10 +22,10 @@ from plaita.testing.simulation.random_flows import Dice, weigh
 from plaita.testing.simulation.world import Kind, Setting, World
 
 STORM_MS = 45_000
-FAIR_MS = 240_000
-"""Fair time in which everything must come to rest: longer than backoffs, deadlines and takeovers add up to."""
+FAIR_MS = 1_800_000
+"""Fair time in which everything must come to rest: longer than retries and timeouts inside each other add up to."""
 SOON_MS = 60_000
-ANSWERS_MAX = 60
+ANSWERS_MAX = 1_000
 APART_MS = 25_000
 """Between two troubles of the whole store, so that each finds holders that have renewed."""
 _TIMES = re.compile(r"\d{13}")
@@ -56,8 +56,8 @@ def play(seed: int, backend: Kind = "memory", folder: Path | None = None, *, tra
             world.violated(f"raised {''.join(traceback.format_exception(e)[-3:])}")
         finally:
             world.close()
-    report = world.report() if trace or world.violations else ""
-    return Verdict(seed, backend, tuple(world.violations), world.coverage.counts, world.digest, report)
+    report = world.record.text() if trace or world.record.violations else ""
+    return Verdict(seed, backend, tuple(world.record.violations), world.coverage.counts, world.record.digest, report)
 
 
 def limits_of(dice: Dice) -> Limits:
@@ -147,14 +147,15 @@ class Story:
             busy = [p for p in world.processes if p.attempts]
             process = world.dice.pick(busy if busy and world.dice.chance(80) else world.processes)
             if happens(rates.killed):
-                world.coverage.saw("process killed")
-                world.kill(process)
+                self._kill(process)
             elif happens(rates.drained):
                 world.coverage.saw("process drained")
                 world.trace(process.name, "is told to stop", "")
                 process.drain()
             elif happens(rates.paused):
                 self._pause(process, asleep=False)
+            elif happens(rates.busy):
+                self._keep_busy(process)
             elif happens(rates.slept):
                 self._pause(process, asleep=True)
         if world.now > self._trouble_over and happens(rates.outage):
@@ -170,7 +171,37 @@ class Story:
         elif ms > self.world.limits.lease.lease_ms:
             self.world.coverage.saw("process paused past its lease")
         self.world.trace(process.name, "stands still", f"{ms} ms")
-        process.pause(ms, asleep=asleep)
+        if asleep or self.world.dice.chance(50):
+            process.pause(ms, asleep=asleep)
+            return
+
+        def strike(fate: Delivery) -> Delivery:
+            # Between a settle and its answer: what the answer allows begins when the lease is over.
+            self.world.at(fate.back_ms / 2, lambda: process.pause(ms, asleep=False))
+            return fate
+
+        process.at_settle = strike
+
+    def _kill(self, process: SimProcess) -> None:
+        world = self.world
+        world.coverage.saw("process killed")
+        if world.dice.chance(50):
+            world.kill(process)
+            return
+
+        def strike(fate: Delivery) -> Delivery:
+            # The settle is on its way, and arrives when somebody else may have the run.
+            world.at(0, lambda: world.kill(process, seen=True))
+            return Delivery(world.dice.pick((2, 800, 1_500, 2_500, 5_000)), fate.back_ms, answered=False)
+
+        process.at_settle = strike
+
+    def _keep_busy(self, process: SimProcess) -> None:
+        ms = self.world.dice.pick((3_000, 15_000))
+        if process.renews_beside:
+            self.world.coverage.saw("loop busy past its lease, renewed beside", ms > self.world.limits.lease.lease_ms)
+        self.world.trace(process.name, "is busy", f"{ms} ms")
+        process.keep_busy(ms)
 
     def _outage(self) -> None:
         ms = self.world.dice.pick((1_000, 3_000, 6_000, 12_000, 20_000))
@@ -193,7 +224,7 @@ class Story:
         """Everything comes to rest, or L1 is broken."""
         world = self.world
         ends = world.now + FAIR_MS
-        while not world.violations:
+        while not world.record.violations:
             world.run_until(world.now + 500)
             if world.quiet:
                 world.auditor.look_at_all()
@@ -204,7 +235,7 @@ class Story:
                 world.violated(f"L1 {when}: {'; '.join(restless)}")
 
     def _restless(self) -> list[str]:
-        picture, soon = self.world.auditor.picture, self.world.store_now() + SOON_MS
+        picture, soon = self.world.auditor.picture, self.world.clock.now_ms() + SOON_MS
         found = [f"outbox {picture.outbox}"] if picture.outbox else []
         found += [f"inbox {picture.messages}"] if picture.messages else []
         for run_id, run in picture.runs.items():
@@ -222,14 +253,14 @@ class Story:
             runs = world.auditor.picture.runs
             waiting = [(r, w) for r, run in runs.items() for w in run.waits.values() if w.state == "open"]
             waiting = [(r, w) for r, w in waiting if world.answerable(r, w)]
-            if not waiting or world.violations:
+            if not waiting or world.record.violations:
                 break
             for run_id, wait in waiting:
                 world.execute("wake", run_id, wait.wait_id, encode(answer_of(world.seed, run_id, wait)))
             self._settle("after the last answers")
         live = [r for r, run in world.auditor.picture.runs.items() if run.row.status not in TERMINAL]
         live = [r for r in live if not world.auditor.picture.runs[r].row.blocked]
-        if live and not world.violations:
+        if live and not world.record.violations:
             world.violated(f"L1 everything is answered and {live} have not ended")
 
     def _compare(self) -> None:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 from plaita.backends.rows import RunRow, WaitRow
+from plaita.ports.inbox import DeadLettered
 from plaita.ports.runs import End, HandBack, Park, Settled, Step
-from plaita.ports.values import TERMINAL, RunId
+from plaita.ports.values import TERMINAL, RunId, WaitId
 from plaita.testing.simulation.picture import Picture, RunPicture
 
 
@@ -116,3 +118,29 @@ def of_settle(before: Picture, after: Picture, step: Step, answer: object) -> It
 def _unread(after: Picture, run_id: RunId, old: RunPicture) -> RunRow:
     new = after.runs.get(run_id)
     return old.row if new is None else replace(new.row)
+
+
+def of_message(before: Picture, after: Picture, outcome: object, body: dict[str, Any]) -> Iterator[str]:
+    """What an accepted message must have done; ``body`` is what was sent."""
+    run_id = RunId(str(body.get("execution_id", "")))
+    old, new = before.runs.get(run_id), after.runs.get(run_id)
+    live = old is not None and old.row.status not in TERMINAL
+    if isinstance(outcome, DeadLettered):
+        # A message before it in the same portion may have ended the run.
+        if (
+            live
+            and new is not None
+            and new.row.status not in TERMINAL
+            and outcome.reason in ("no_run", "too_old", "tombstoned")
+        ):
+            yield f"I11 a dead letter ({outcome.reason}) for the live run {run_id}: {body}"
+        return
+    if body.get("type") == "start" and new is None:
+        yield f"I11 a start was accepted and {run_id} is not there"
+    if old is None or new is None or not live or old.row.cancel:
+        return
+    if body.get("type") == "cancel" and not (new.row.cancel or new.row.status in TERMINAL):
+        yield f"I11 a cancel was accepted without effect on {run_id}"
+    was, now = (run.waits.get(WaitId(str(body.get("wait_id")))) for run in (old, new))
+    if was is not None and was.state == "open" and (now is None or now.state == "open"):
+        yield f"I11 an answer was accepted without effect on {run_id}"

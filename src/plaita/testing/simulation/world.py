@@ -7,7 +7,7 @@ import heapq
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from hashlib import blake2b
+from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import Any, Literal, TypeVar
@@ -26,15 +26,15 @@ from plaita.testing.simulation.effects import EffectLog, ProcessOutside
 from plaita.testing.simulation.faults import QUIET, Faults, Rates
 from plaita.testing.simulation.flows import Planned
 from plaita.testing.simulation.machines import compare_machine
-from plaita.testing.simulation.process import SimProcess
+from plaita.testing.simulation.process import Request, SimProcess
 from plaita.testing.simulation.random_flows import Dice
+from plaita.testing.simulation.record import Record
 from plaita.testing.simulation.words import say
 
 T = TypeVar("T")
 Kind = Literal["memory", "sqlite"]
 KINDS: tuple[Kind, ...] = ("memory", "sqlite")
 READS = frozenset({"frames", "reload", "closure", "run", "waits", "history", "inbox", "task", "now_ms", "flow"})
-TRACE_MAX = 4_000
 CALM_MS = 10**9
 
 
@@ -72,15 +72,14 @@ class World:
         self.dice = Dice(setting.seed)
         self.now = 0.0
         self.coverage = Coverage()
-        self.violations: list[str] = []
+        self.record = Record(lambda: self.now)
+        self.violated, self.trace = self.record.violated, self.record.trace
         self.processes: list[SimProcess] = []
         self.clock = StoreClock(self)
         self.strange_until = self.outage_until = -1.0
         self._graves: list[SimProcess] = []
         self._events: list[tuple[float, int, Callable[[], object]]] = []
         self._numbers, self._names = count(), count(1)
-        self._lines: list[str] = []
-        self._digest = blake2b(digest_size=8)
         self.on_claim: Callable[[list[Claim]], object] = len
         self._planned = {p.run_id: p for p in planned}
         self._server = VirtualLoop()
@@ -102,7 +101,7 @@ class World:
 
     def run_until(self, end_ms: float, done: Callable[[], bool] = lambda: False) -> None:
         """Let things happen, one after another, until that time."""
-        while not self.violations and not done():
+        while not self.record.violations and not done():
             at = min([t for t, _ in self._next()], default=None)
             if at is None or at > end_ms:
                 self.now = max(self.now, end_ms)
@@ -114,9 +113,10 @@ class World:
     def _next(self) -> list[tuple[float, Callable[[], object]]]:
         found: list[tuple[float, Callable[[], object]]] = []
         for process in self.processes:
-            at = process.next_turn()
-            if at is not None:
-                found.append((at, process.turn))
+            for strand in process.strands:
+                at = strand.next_turn()
+                if at is not None:
+                    found.append((at, partial(process.turn, strand)))
         if self._events:
             found.append((self._events[0][0], self._happen))
         return found
@@ -152,37 +152,40 @@ class World:
 
     def answerable(self, run_id: str, wait: WaitRow) -> bool:
         """Whether somebody may answer by hand; in a calm run a timer keeps its own."""
-        return wait.deadline is None or not self.planned(run_id).calm or wait.deadline - self.store_now() > CALM_MS
+        return wait.deadline is None or not self.planned(run_id).calm or wait.deadline - self.clock.now_ms() > CALM_MS
 
-    def store_now(self) -> int:
-        return self.clock.now_ms()
-
-    async def send(self, process: SimProcess, verb: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    async def send(self, process: SimProcess, loop: VirtualLoop, request: Request) -> Any:
         """A request of a process, with whatever becomes of it. Raises ``Unavailable``: the outcome is unknown."""
-        fate, answer = self.faults.deliver(), process.loop.create_future()
-        if not fate.answered or fate.again_ms is not None or fate.back_ms > 100:
+        fate, answer = self.faults.deliver(), loop.create_future()
+        if request.verb == "settle" and process.at_settle is not None:
+            strike, process.at_settle = process.at_settle, None
+            fate = strike(fate)
+        if request.verb == "renew" and not fate.answered:
             process.hurt_until = max(process.hurt_until, self.now + 2 * self.limits.lease.lease_ms)
 
-        def arrive() -> None:
-            try:
-                found = self.execute(verb, *args, who=process.name, **kwargs)
-            except Unavailable as e:
-                found = e
-            if fate.answered:
-                self.at(fate.back_ms, lambda: _give(answer, process, found))
+        def tell(found: Any) -> None:
+            self.at(fate.back_ms, lambda: process.alive and loop.call_soon(_hand_over, answer, found))
 
-        def arrive_again() -> None:
-            self.execute(verb, *args, who=f"{process.name} (copy)", **kwargs)
+        def arrive(who: str) -> Any:
+            try:
+                return self.execute(request.verb, *request.args, who=who, **request.kwargs)
+            except Unavailable as e:
+                return e
+
+        def arrive_first() -> None:
+            found = arrive(process.name)
+            if fate.answered:
+                tell(found)
 
         if self.now < self.outage_until:
-            self.at(fate.back_ms, lambda: _give(answer, process, Unavailable("the store cannot be reached")))
-        else:
-            if fate.arrives_ms is not None:
-                self.at(fate.arrives_ms, arrive)
-            if fate.again_ms is not None:
-                self.at(fate.again_ms, arrive_again)
-            if not fate.answered:
-                self.at(fate.back_ms, lambda: _give(answer, process, Unavailable("no answer came")))
+            tell(Unavailable("the store cannot be reached"))
+            return await answer
+        if fate.arrives_ms is not None:
+            self.at(fate.arrives_ms, arrive_first)
+        if fate.again_ms is not None:
+            self.at(fate.again_ms, lambda: arrive(f"{process.name} (copy)"))
+        if not fate.answered:
+            tell(Unavailable("no answer came"))
         return await answer
 
     # Processes.
@@ -191,8 +194,8 @@ class World:
         self.processes.append(SimProcess(self, f"w{next(self._names)}"))
         self.trace(self.processes[-1].name, "starts", "")
 
-    def kill(self, process: SimProcess) -> None:
-        """It ends where it stands. Its requests that are on their way arrive."""
+    def kill(self, process: SimProcess, *, seen: bool = False) -> None:
+        """It ends where it stands. Its requests that are on their way arrive. ``seen``: a supervisor reports it."""
         if not process.alive:
             return
         process.alive = False
@@ -200,7 +203,7 @@ class World:
         self._graves.append(process)
         self.trace(process.name, "is killed", "")
         self.at(200 + self.dice.below(3_000), self._restart)
-        if self.dice.chance(50):
+        if seen or self.dice.chance(50):
             self.coverage.saw("dead process reported")
             self.at(self.dice.below(800), lambda: self.execute("release", process.holder, who="supervisor"))
 
@@ -229,38 +232,16 @@ class World:
         """Whether the process behind a nonce moves this run and could renew all the time."""
         holder = nonce.partition(".")[0]
         found = next((p for p in self.processes if p.holder == holder), None)
-        if found is None or max(found.hurt_until, found.resumed_at) >= self.now:
-            return False
-        return found.moves(run_id, nonce)
+        return found is not None and found.hurt_until < self.now and found.moves(run_id, nonce)
 
     @property
     def clock_is_strange(self) -> bool:
         """The store's clock took a step that leases counted elsewhere do not know."""
         return self.now < self.strange_until
 
-    # The record.
-
     def planned(self, run_id: str) -> Planned:
         """The plan of a run; a detached one belongs to the run it left."""
         return self._planned[RunId(run_id.partition(".")[0])]
-
-    def violated(self, issue: str) -> None:
-        self.violations.append(issue)
-        self.trace("VIOLATED", issue, "")
-
-    def trace(self, who: str, what: str, text: str) -> None:
-        line = f"{self.now:>10.1f} {who:<8} {what} {text}"
-        self._digest.update(line.encode())
-        self._lines.append(line)
-
-    @property
-    def digest(self) -> str:
-        """The same for the same seed: what a replay is checked by."""
-        return self._digest.hexdigest()
-
-    def report(self) -> str:
-        """The violations and the last lines of what happened."""
-        return "\n".join([*self._lines[-TRACE_MAX:], "", *self.violations])
 
     def close(self) -> None:
         """Bury every process and remove the store."""
@@ -271,16 +252,10 @@ class World:
             self._folder.cleanup()
 
 
-def _give(answer: asyncio.Future[Any], process: SimProcess, found: Any) -> None:
-    if not process.alive or answer.done():
+def _hand_over(answer: asyncio.Future[Any], found: Any) -> None:
+    if answer.done():
         return
-
-    def hand_over() -> None:
-        if answer.done():
-            return
-        if isinstance(found, Unavailable):
-            answer.set_exception(found)
-        else:
-            answer.set_result(found)
-
-    process.loop.call_soon(hand_over)
+    if isinstance(found, Unavailable):
+        answer.set_exception(found)
+    else:
+        answer.set_result(found)
