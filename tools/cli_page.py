@@ -33,7 +33,12 @@ SHAPES = (
     ("a decision (`approve`, `reject`)", '`{"task_id", "decided", "outcome", "execution"}`'),
     ("an event (`event publish`)", '`{"event_id", "matched", "woken", "duplicate", "pending", "executions"}`'),
     (
-        "a list (`ps`, `inbox`, `flows`, `validate`, `doctor`, `cancel`, `delete`)",
+        "a case (`test`)",
+        '`{"name", "file", "line", "ok", "findings", "state", "place", "crash"}`; a finding is '
+        '`{"what", "message", "difference"}`',
+    ),
+    (
+        "a list (`ps`, `inbox`, `flows`, `validate`, `test`, `doctor`, `cancel`, `delete`)",
         '`{"items": […], "next": cursor or null}`',
     ),
     (

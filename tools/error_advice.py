@@ -43,6 +43,11 @@ ADVICE: Final[dict[str, str]] = {
         "The message names what was refused and the rule: `blockPrivateNetworks`, `allowedHosts`, `deniedHosts` of an "
         "`http` node, or a setting of the process. Change the rule if it is wrong; the node is never retried."
     ),
+    "PLT-E10": (
+        "The name is documented and comes with a later release; the message says what to use until then. It is an "
+        "`ImportError` as well, so a program may try it and go on without. [Differences](../differences.md) lists all "
+        "of them."
+    ),
     "PLT-E11": (
         "The message shows the expression, the operator or function, and the types it got. In a flow it is the failure "
         "of the node that holds the expression, and it is never retried: give the value another type, or guard it with "
@@ -92,4 +97,14 @@ ADVICE: Final[dict[str, str]] = {
         "takes no `continue`. Correct the answer and call again with the same context."
     ),
     "PLT-E32": "It cannot occur: state holds JSON only, and what is not JSON is refused where it arises.",
+    "PLT-E40": (
+        "Publish a type with its data, an `Event`, or an object with `event_type`; its data must be JSON. A handler is "
+        "a function or a coroutine function of one event."
+    ),
+    "PLT-E41": "A bus in memory keeps its latest 10,000 events and ends with its process. Check the id.",
+    "PLT-E42": (
+        "A bus in memory does not replay: begin to wait before the event is published, or give it more time. A flow "
+        "that must not miss one waits with an `event` node in a durable execution."
+    ),
+    "PLT-E43": "Unregister subscriptions nobody waits for any more; a flow does so itself when its wait is answered.",
 }

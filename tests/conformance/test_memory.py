@@ -5,6 +5,7 @@ import pytest
 from plaita.backends.memory import MemoryBackend
 from plaita.ports.backend import Backend
 from plaita.testing.conformance import (
+    AdoptContract,
     ChildContract,
     ClaimContract,
     EventContract,
@@ -43,6 +44,10 @@ class TestRunCells(Memory, RunCells):
 
 
 class TestWaitCells(Memory, WaitCells):
+    pass
+
+
+class TestAdopt(Memory, AdoptContract):
     pass
 
 

@@ -9,6 +9,7 @@ import pytest_asyncio
 from plaita.backends.sqlite import SqliteBackend
 from plaita.ports.backend import Backend
 from plaita.testing.conformance import (
+    AdoptContract,
     ChildContract,
     ClaimContract,
     EventContract,
@@ -51,6 +52,10 @@ class TestRunCells(Sqlite, RunCells):
 
 
 class TestWaitCells(Sqlite, WaitCells):
+    pass
+
+
+class TestAdopt(Sqlite, AdoptContract):
     pass
 
 

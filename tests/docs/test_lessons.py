@@ -18,6 +18,7 @@ LESSONS = {
     "learn/mistakes.md": ("learn/first-flow.md",),
     "learn/approval.md": (),
     "learn/custom-node.md": (),
+    "learn/testing.md": ("learn/first-flow.md", "learn/approval.md", "learn/custom-node.md"),
     "learn/language.md": (),
 }
 """Page, and the pages whose files it needs."""

@@ -2,11 +2,19 @@
 
 import pickle
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from plaita.base import errors
-from plaita.base.errors import FlowExecutionException, FlowLoadError, InputError, PlaitaError
+from plaita.base.errors import (
+    EventNotFoundError,
+    EventTimeoutError,
+    FlowExecutionException,
+    FlowLoadError,
+    InputError,
+    PlaitaError,
+)
 from plaita.base.issues import Issue
 from tools.error_advice import ADVICE
 from tools.reference_pages import REFERENCE, ROOT, error_classes, pages
@@ -37,7 +45,18 @@ def example(cls: type[PlaitaError]) -> PlaitaError:
     if issubclass(cls, InputError):
         return cls("$.a[0]", "not a number")
     if issubclass(cls, FlowExecutionException):
-        return cls("E7", "it broke", "broken", "n1", 4, kind="timeout", path=("a", 0, "b"))
+        given: dict[str, Any] = {
+            "code": "E7",
+            "message": "it broke",
+            "error_type": "broken",
+            "node": "n1",
+            "source_line": 4,
+        }
+        return cls(**given, kind="timeout", path=("a", 0, "b"))
+    if issubclass(cls, EventTimeoutError):
+        return cls("news", 1.5)
+    if issubclass(cls, EventNotFoundError):
+        return cls("e1")
     return cls("it broke", "mend it")
 
 

@@ -51,6 +51,8 @@ MANY_PARAMETERS: dict[str, str] = {
     "plaita/core/executor.py::FlowExecution.run_distributed": "the documented signature",
     "plaita/control/looking.py::list_executions": "a filter is a parameter; all are keywords with defaults",
     "plaita/engine/expression/registry.py::ExpressionRegistry.register": "the documented signature",
+    "plaita/event/core.py::EventBus.register_subscription": "the documented signature",
+    "plaita/event/memory.py::InMemoryEventBus.register_subscription": "the documented signature",
     "plaita/ports/queries.py::QueryStore.runs": "a filter is a parameter; all are keywords with defaults",
 }
 MANY_PARAMETERS_FOLDERS = {"plaita/cli/": "a parameter of a command is an option"}
@@ -59,6 +61,7 @@ BROAD_CATCHES: dict[str, str] = {
     "plaita/core/callback.py::call_hook": "a callback is foreign code: an observer must not change what it observes",
     "plaita/core/stepping.py::Steps._subscribe": "an event bus is foreign code",
     "plaita/core/calls.py::_stored": "the text of a foreign error is foreign code too",
+    "plaita/core/calls.py::accepted": "a node is foreign code: whatever its check raises refuses the result",
     "plaita/core/calls.py::aperform": "a node is foreign code: whatever it raises is its failure",
     "plaita/core/calls.py::perform": "a node is foreign code: whatever it raises is its failure",
     "plaita/core/imports.py::_load": "a module with custom nodes is foreign code",
@@ -68,6 +71,9 @@ BROAD_CATCHES: dict[str, str] = {
     "plaita/engine/failing.py::outcome_of": "what an author's expression raises is a failure of the node",
     "plaita/engine/hosts.py::Rounds.child_done": "as outcome_of, in the inner loop of every collection node",
     "plaita/engine/machine.py::_burst": "as outcome_of, around every step",
+    "plaita/event/memory.py::InMemoryEventBus._answer": "a condition is the code of whoever waits",
+    "plaita/event/memory.py::_told": "a handler is foreign code",
+    "plaita/node/basic.py::Node._check": "a node's validate is foreign code, and only a warning",
     "plaita/testing/simulation/story.py::play": "whatever a verb or a worker raises is the verdict of the world",
     "plaita/node/calculate.py::_applied": "a registered function is foreign code",
     "plaita/node/calculate.py::_applied.evaluate": "a registered function is foreign code",

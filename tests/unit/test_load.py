@@ -356,6 +356,7 @@ def test_every_code_of_the_loader_is_tried_above() -> None:
         "bad_setting",
     }  # test_code_loading
     elsewhere |= {"calculation_missing", "parameter_missing", "unknown_parameter", "unknown_function"}  # test_calculate
+    elsewhere |= {"node_invalid", "custom_wait"}  # test_node_contract
     elsewhere |= {"secret_in_flow"}  # test_queue_nodes
     elsewhere |= {"rule"}  # test_rules
     elsewhere |= {"reference_missing", "reference_broken", "reference_recursive", "too_large"}  # test_references

@@ -18,8 +18,8 @@ from plaita.base.errors import (
     NodeTimeoutError,
     WaitNotPossible,
 )
-from plaita.core.errors import FlowResultError, NodeException
 from plaita.core.drivers import Options, arun_flow, run_flow
+from plaita.core.errors import FlowResultError, NodeException
 from plaita.core.flow import Flow
 from plaita.node.basic import Node
 from tests.support.flows import chain, event, flow_of, outside, parallel

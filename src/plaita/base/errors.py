@@ -8,8 +8,13 @@
     ├── Conflict                   PLT-E05  conflict
     ├── Unavailable                PLT-E06  unavailable: the store cannot be used
     ├── ResumeRefused              PLT-E07  resume_refused: the wait is gone or answered
-    ├── NotSupported               PLT-E08  not_supported
     ├── PolicyDenied               PLT-E09  policy_denied: possible here, and not allowed
+    ├── NotSupported               PLT-E08  not_supported
+    │   └── NotInRelease           PLT-E10  a documented name that comes with a later release
+    ├── EventError                 PLT-E40  input_error: an event or a handler that makes no sense
+    │   ├── EventNotFoundError     PLT-E41  not_found
+    │   ├── EventTimeoutError      PLT-E42  timeout: nobody published the event in time
+    │   └── EventStorageError      PLT-E43  unavailable
     ├── EvaluationError            PLT-E11  node_error: an expression failed while it ran
     ├── ExpressionSyntaxError      PLT-E12  expression_error: a text is no expression
     └── FlowExecutionException     PLT-E20  how a flow ended; ``code`` is the documented number
@@ -33,7 +38,7 @@ Each class carries a stable ``reference`` (a page under ``docs/reference/errors`
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -148,6 +153,12 @@ class PolicyDenied(_Worded):
     kind = "policy_denied"
 
 
+class NotInRelease(NotSupported, ImportError):
+    """A documented name that this release does not have yet; it is an ``ImportError`` too."""
+
+    reference = "PLT-E10"
+
+
 class FlowExecutionException(PlaitaError, RuntimeError):
     """How it ended. ``code`` is the documented number or the author's own; ``path`` names nodes, outermost first."""
 
@@ -174,11 +185,15 @@ class FlowExecutionException(PlaitaError, RuntimeError):
         self.kind, self.path = kind, tuple(path)
 
     def __reduce__(self) -> tuple[object, ...]:
-        args = (self.code, self.message, self.error_type, self.node, self.source_line)
-        return type(self), args, {"kind": self.kind, "path": self.path}
+        names = ("code", "message", "error_type", "node", "source_line", "kind", "path")
+        return _again, (type(self), {name: getattr(self, name) for name in names})
 
     def __str__(self) -> str:
         return self.message
+
+
+def _again(cls: type[FlowExecutionException], fields: dict[str, Any]) -> FlowExecutionException:
+    return cls(**fields)
 
 
 class NodeNotFoundError(FlowExecutionException):
@@ -194,6 +209,9 @@ class FlowStartMissingError(FlowExecutionException):
     reference = "PLT-E22"
     default_type = "node_not_found"
 
+    def __init__(self, message: str = "the flow has no start node", node: object = None, **more: Any) -> None:
+        super().__init__(message=message, node=node, **more)
+
 
 class NodeExecutionError(FlowExecutionException):
     """A node failed and its handler says abort."""
@@ -201,6 +219,9 @@ class NodeExecutionError(FlowExecutionException):
     reference = "PLT-E23"
     default_code = -520
     default_type = "node_error"
+
+    def __init__(self, message: str = "", node: object = None, code: int | str | None = None, **more: Any) -> None:
+        super().__init__(code, message, node=node, **more)
 
 
 class NodeTimeoutError(FlowExecutionException):
@@ -260,3 +281,46 @@ class StateSnapshotError(FlowExecutionException):
     """State that cannot be copied. State is JSON and always can be; the name is kept for code that catches it."""
 
     reference = "PLT-E32"
+
+
+class EventError(_Worded):
+    """An event, a subscription or a handler that makes no sense; base of what an event bus raises."""
+
+    reference = "PLT-E40"
+    kind = "input_error"
+
+
+class EventNotFoundError(EventError):
+    """The bus keeps no event of that id, or not any more."""
+
+    reference = "PLT-E41"
+    kind = "not_found"
+
+    def __init__(self, event_id: str) -> None:
+        super().__init__(f"there is no event {event_id!r}")
+        self.event_id = event_id
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), (self.event_id,)
+
+
+class EventTimeoutError(EventError):
+    """Nobody published the event in time. ``timeout`` is in seconds."""
+
+    reference = "PLT-E42"
+    kind = "timeout"
+
+    def __init__(self, event_type: str, timeout: float) -> None:
+        text = f"no event {event_type!r} within {timeout:g} s"
+        super().__init__(text, "wait before it is published: what was published earlier does not count")
+        self.event_type, self.timeout = event_type, timeout
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), (self.event_type, self.timeout)
+
+
+class EventStorageError(EventError):
+    """Events or subscriptions cannot be kept."""
+
+    reference = "PLT-E43"
+    kind = "unavailable"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from plaita.control.shapes import Shape, iso
+from plaita.base.moment import iso
+from plaita.control.shapes import Shape
 from plaita.ports.backend import Backend
 
 DAY_MS = 86_400_000

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from plaita.base.errors import InputError, NotFound
 from plaita.base.json import decode
-from plaita.control.shapes import Shape, execution_shape, iso, task_shape
+from plaita.base.moment import iso
+from plaita.control.shapes import Shape, execution_shape, task_shape
 from plaita.ports.backend import Backend
 from plaita.ports.queries import RunView
 from plaita.ports.tasks import Task

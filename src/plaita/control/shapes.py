@@ -2,24 +2,14 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import Any
 
 from plaita.base.json import Json, decode
+from plaita.base.moment import iso
 from plaita.ports.queries import RunView, WaitView
 from plaita.ports.tasks import Task
 
 Shape = dict[str, Json]
-LATEST_MS = 253_402_214_400_000
-"""The last day of the year 9999, as it begins: a time that every time zone can show."""
-
-
-def iso(ms: int | None) -> str | None:
-    """Milliseconds since 1970 as ISO 8601 in UTC; times that ISO 8601 cannot write are the last one it can."""
-    if ms is None:
-        return None
-    at = datetime.fromtimestamp(min(ms, LATEST_MS) / 1000, UTC)
-    return at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def execution_shape(run: RunView, waits: list[WaitView]) -> Shape:

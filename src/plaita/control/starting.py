@@ -6,19 +6,22 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from plaita.base.clock import new_id
-from plaita.base.errors import Conflict, FlowLoadError, InputError, NotFound
+from plaita.base.errors import Conflict, FlowLoadError
 from plaita.base.ids import check_id, start_digest
 from plaita.base.json import Json, admit, encode
-from plaita.base.spelling import suggest
-from plaita.core.closure import close_over, definition_of, open_closure
+from plaita.control.definitions import find
+from plaita.core.closure import close_over, open_closure
 from plaita.core.flow import Flow
 from plaita.core.imports import import_nodes
-from plaita.core.references import at_hand, either_of
+from plaita.core.published import complete, name_of, publish
 from plaita.engine.types import Property, conform
 from plaita.ports.backend import Backend
-from plaita.ports.flows import FlowVersion
 from plaita.ports.runs import Submission, SubmitConflict, Submitted, Tombstoned
 from plaita.ports.values import RunId
+
+__all__ = [
+    "StartOptions", "check_input", "complete", "declared_input", "name_of", "publish", "start_flow", "start_published",
+]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,35 +36,6 @@ class StartOptions:
     queue: str = "default"
     tenant: str = "default"
     imports: tuple[str, ...] = field(default=())
-
-
-def name_of(flow: Flow, fallback: str) -> str:
-    """What a flow is called: its id, or the name of its file."""
-    return flow.flow_id or fallback
-
-
-async def publish(store: Backend, flow: Flow, fallback: str = "") -> FlowVersion:
-    """Store a definition as the latest version of its id. Raises ``InputError`` when the flow has no id."""
-    flow_id = name_of(flow, fallback)
-    if not flow_id:
-        raise InputError("$.flow_id", "a published flow needs an id")
-    await complete(store, flow)
-    closure, document = close_over(flow)
-    await store.put_closure(closure, document)
-    return await store.publish_flow(flow_id, flow.version or closure[:8], closure)
-
-
-async def complete(store: Backend, flow: Flow) -> None:
-    """Look among the published flows for those it refers to and that were not found beside it."""
-    asked: dict[tuple[str, str], Json] = {}
-    given = flow._resolver
-    while missing := [wanted for wanted in flow.missing if wanted not in asked]:
-        for flow_id, version in missing:
-            found = await store.flow(flow_id, version)
-            document = None if found is None else await store.closure(found.closure)
-            asked[flow_id, version] = None if document is None else definition_of(document)
-        known = at_hand(asked)
-        flow.look_up(known if given is None else either_of(given, known))
 
 
 async def start_flow(
@@ -82,7 +56,7 @@ async def start_published(
     store: Backend, flow_id: str, value: Json, options: StartOptions, version: str = ""
 ) -> Submitted:
     """Start a published flow. Raises ``NotFound`` for an unknown flow or version."""
-    found, document = await _published(store, flow_id, version)
+    found, document = await find(store, flow_id, version)
     for name in options.imports:
         import_nodes(name)
     try:
@@ -95,7 +69,7 @@ async def start_published(
 
 async def declared_input(store: Backend, flow_id: str, version: str, imports: Sequence[str]) -> Property | None:
     """The input type of a published flow; ``None`` when undeclared or not loadable here. Raises ``NotFound``."""
-    _, document = await _published(store, flow_id, version)
+    _, document = await find(store, flow_id, version)
     for name in imports:
         import_nodes(name)
     try:
@@ -103,19 +77,6 @@ async def declared_input(store: Backend, flow_id: str, version: str, imports: Se
     except FlowLoadError:
         return None
     return found
-
-
-async def _published(store: Backend, flow_id: str, version: str) -> tuple[FlowVersion, bytes]:
-    found = await store.flow(flow_id, version)
-    if found is None:
-        known = [f.flow_id for f in await store.flows()]
-        what = f"flow {flow_id!r}" + (f" version {version!r}" if version else "")
-        hint = suggest(flow_id, known) or "plaita publish FLOW publishes a file"
-        raise NotFound(f"{what} is not published in {store.name}", hint)
-    document = await store.closure(found.closure)
-    if document is None:
-        raise NotFound(f"the definition of flow {flow_id!r} is missing in {store.name}", "publish it again")
-    return found, document
 
 
 def check_input(flow: Flow, value: Json) -> Json:

@@ -1,19 +1,18 @@
-"""The event bus of the process. What a bus is, a layer above knows; it installs how to make one."""
+"""The event bus of the process. What a bus is, a layer above knows; it installs how to make one.
+
+Imported with ``plaita`` itself, so what only an execution needs is imported when it asks.
+"""
 
 from __future__ import annotations
 
-import asyncio
-import inspect
 from collections.abc import Callable
 from typing import Any, Protocol
-
-from plaita.core.drivers import private_loop
 
 
 class Bus(Protocol):
     """What an execution needs of an event bus; both methods may be coroutines."""
 
-    def register_subscription(self, event_type: str, **details: Any) -> Any:
+    def register_subscription(self, *, event_type: str, **details: Any) -> Any:
         """Ask to be told of an event; the id of the subscription."""
 
     def unregister_subscription(self, subscription_id: str) -> Any:
@@ -35,6 +34,11 @@ def default_bus() -> Any:
 
 def ask(answer: Any) -> Any:
     """The answer of a bus, awaited beside this thread when it is a coroutine."""
+    import asyncio
+    import inspect
+
+    from plaita.core.drivers import private_loop
+
     if not inspect.isawaitable(answer):
         return answer
 

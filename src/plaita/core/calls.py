@@ -221,7 +221,7 @@ def perform(call: Call, view: NodeExecution) -> Returned | Raised:
     """Run a synchronous node in this thread. Whatever it raises is its failure, but Ctrl-C in the main thread."""
     process, code = os.getpid(), 0
     try:
-        return view.returned(call.node.model.execute(view))
+        return view.returned(accepted(call, call.node.model.execute(view)))
     except BaseException as e:
         code = _exit_code(e)
         if isinstance(e, KeyboardInterrupt) and threading.current_thread() is threading.main_thread():
@@ -238,7 +238,7 @@ async def aperform(call: Call, view: NodeExecution) -> Returned | Raised:
     """Await an asynchronous node in this loop."""
     try:
         result = call.node.model.arun(view)
-        return view.returned(await result if inspect.isawaitable(result) else result)
+        return view.returned(accepted(call, await result if inspect.isawaitable(result) else result))
     except asyncio.CancelledError as e:
         # Who drops a call closes its view first: any other cancellation is the node's own.
         if view.cancel_requested:
@@ -252,6 +252,21 @@ async def aperform(call: Call, view: NodeExecution) -> Returned | Raised:
         view.close()
 
 
+def accepted(call: Call, result: Any) -> Any:
+    """What is stored of a result that the node's ``_validate_output`` accepts, with its ``node_result_payload``.
+
+    A refused result fails the node, and a retry may help: whatever it raises says nothing about the arguments.
+    """
+    node = call.node.model
+    try:
+        node._validate_output(result)
+    except Exception as e:
+        text = f"the result is refused: {_stored(e) or type(e).__name__}"
+        raise FailureRaised(Failure("node_error", NODE_CODE, text, retryable=True, origin=e)) from e
+    payload = node.node_result_payload() if hasattr(node, "node_result_payload") else None
+    return {**payload, "data": result} if payload else result
+
+
 def _exit_code(error: BaseException) -> int:
     """The exit code of a process that ends with an exception."""
     code = error.code if isinstance(error, SystemExit) else 1
@@ -260,7 +275,8 @@ def _exit_code(error: BaseException) -> int:
 
 def failure_of(error: BaseException, call: Call) -> Failure:
     """What an exception of a node means. Validation, type and expression errors are permanent, the rest may pass."""
-    return replace(_failure_of(error, call), origin=error)
+    known = error.failure.origin if isinstance(error, FailureRaised) else None
+    return replace(_failure_of(error, call), origin=known or error)
 
 
 def _failure_of(error: BaseException, call: Call) -> Failure:

@@ -95,7 +95,13 @@ def exception_of(failure: Failure) -> PlaitaError:
         error = WaitNotPossible(f"{failure.message}; {hint}", hint)
     else:
         cls = _BY_KIND.get(failure.kind) or _class_of(failure)
-        error = cls(failure.code, failure.message, failure.error_type, kind=failure.kind, path=failure.path)
+        error = cls(
+            code=failure.code,
+            message=failure.message,
+            error_type=failure.error_type,
+            kind=failure.kind,
+            path=failure.path,
+        )
     error.__cause__ = failure.origin if failure.cause is None else exception_of(failure.cause)
     return error
 

@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from plaita.engine.program import Eval
 
 
+class AssignmentError(ValueError):
+    """No entry of ``upstreamOutput`` fits; the cause of the node's error."""
+
+
 class Assignment(Node):
     """The evaluated ``output``, checked against ``outputType``.
 
@@ -53,7 +57,7 @@ class Assignment(Node):
                 if upstream == frame.last_id:
                     return value(frame)
             text = f"node {node_id!r} (assignment): no upstreamOutput for {frame.last_id!r}"
-            raise FailureRaised(Failure("node_error", NODE_CODE, text))
+            raise FailureRaised(Failure("node_error", NODE_CODE, text, origin=AssignmentError(text)))
 
         return choose
 
@@ -65,5 +69,5 @@ def property_of(link: NodeLink, raw: Any, field: str) -> Property | None:
     try:
         return parse_property(raw)
     except InputError as e:
-        link.report("bad_type", field, str(e))
+        link.report("bad_type", field + e.path[1:], e.reason)
         return None

@@ -24,6 +24,8 @@ from plaita.node.spelling import either
 if TYPE_CHECKING:
     from plaita.engine.linking import NodeLink
 
+OWN_WAITING = ("execute", "arun", "resume", "on_event", "on_timeout", "on_cancel", "on_error")
+"""Methods with which a node would conduct its own wait."""
 BASE_FIELDS = frozenset(
     {"id", "name", "desc", "next", "timeout", "timeout_handler", "error_handler", "source_line", "on_doubt"}
 )
@@ -37,7 +39,8 @@ class Node(Editable):
     field, ``execution.idempotency_key`` stays the same over retries and restarts. The result must be JSON. The node
     may run more than once for one visit when its process dies; it never runs again after its result is stored.
 
-    ``provides`` names the roots (without ``$``) that the node sets with ``execution.set_state``.
+    ``provides`` names the roots (without ``$``) that the node sets with ``execution.set_state``; ``LEGACY_KEYS`` keys
+    of its document that are no fields and no mistakes. A node that waits subclasses ``EventNode``.
     """
 
     model_config = ConfigDict(
@@ -58,6 +61,7 @@ class Node(Editable):
     dry_run_safe: ClassVar[bool | None] = None
     provides: ClassVar[frozenset[str] | None] = None
     builtin: ClassVar[bool] = False
+    LEGACY_KEYS: ClassVar[frozenset[str]] = frozenset()
 
     id: str
     name: str | None = None
@@ -119,6 +123,7 @@ class Node(Editable):
 
     def link_common(self, link: NodeLink) -> None:
         """Successor, handlers and timeout, the same for every type."""
+        self._check(link)
         cn = link.cn
         cn.branching = self.branching
         if self.next is not None and not self.branching:
@@ -132,6 +137,28 @@ class Node(Editable):
         if self.timeout not in ("", None):
             is_expression = isinstance(self.timeout, str) and self.timeout.startswith("$")
             cn.timeout = link.value(self.timeout, "timeout") if is_expression else parse_duration_ms(self.timeout)
+
+    def _check(self, link: NodeLink) -> None:
+        """What the author's ``validate`` says is a warning; a wait of its own is an error."""
+        cls = type(self)
+        if cls.validate is not Node.validate:
+            try:
+                self.validate()
+            except Exception as e:  # noqa: BLE001 - foreign code
+                text = f"node {self.id!r} ({self.node_type}): {str(e) or type(e).__name__}"
+                link.report("node_invalid", "", text, severity="warning")
+        if cls.is_suspending:
+            own = [name for name in OWN_WAITING if getattr(cls, name, None) is not getattr(Node, name, None)]
+            if own or cls.link is Node.link:
+                text = f"node {self.id!r} ({self.node_type}) conducts its own wait: {', '.join(own) or 'is_suspending'}"
+                hint = "do the work in an ordinary node, with an `event` node behind it; or subclass EventNode"
+                link.report("custom_wait", "", text, hint=f"{hint}, with fields only")
+
+    def validate(self) -> None:  # type: ignore[override]
+        """Look at the node when its flow is loaded; what is raised becomes a warning. Overridden by custom nodes."""
+
+    def _validate_output(self, result: Any) -> None:
+        """Look at a result before it is stored; what is raised fails the node and may be retried. Overridden too."""
 
     def shown(self, arguments: Json) -> Json:
         """The evaluated fields as people may see them in the history; a node with secrets in its fields masks them."""

@@ -10,11 +10,38 @@ from pydantic import BaseModel, ConfigDict, Field
 from plaita.engine import steps
 from plaita.engine.values import json_equal
 from plaita.node.basic import Node
+from plaita.node.condition import (
+    CONDITION_OP_CONTAINS,
+    CONDITION_OP_EQ,
+    CONDITION_OP_FALSY,
+    CONDITION_OP_GT,
+    CONDITION_OP_GTE,
+    CONDITION_OP_IN,
+    CONDITION_OP_LT,
+    CONDITION_OP_LTE,
+    CONDITION_OP_NE,
+    CONDITION_OP_NOT_CONTAINS,
+    CONDITION_OP_NOTIN,
+    CONDITION_OP_TRUTHY,
+    LOGIC_TYPE_AND,
+    LOGIC_TYPE_OR,
+    Condition,
+    ConditionGroup,
+    condition_from_json,
+)
 from plaita.node.spelling import either
 
 if TYPE_CHECKING:
     from plaita.engine.linking import NodeLink
+    from plaita.engine.program import CNode
     from plaita.engine.steps import Test
+
+__all__ = [
+    "CONDITION_OP_CONTAINS", "CONDITION_OP_EQ", "CONDITION_OP_FALSY", "CONDITION_OP_GT", "CONDITION_OP_GTE",
+    "CONDITION_OP_IN", "CONDITION_OP_LT", "CONDITION_OP_LTE", "CONDITION_OP_NE", "CONDITION_OP_NOTIN",
+    "CONDITION_OP_NOT_CONTAINS", "CONDITION_OP_TRUTHY", "LOGIC_TYPE_AND", "LOGIC_TYPE_OR", "Bool", "Branch", "Choice",
+    "Condition", "ConditionGroup", "Logic", "Switch", "SwitchLegacy", "condition_from_json",
+]  # fmt: skip
 
 
 class Bool(Node):
@@ -22,6 +49,7 @@ class Bool(Node):
 
     node_type: ClassVar[str] = "if"
     node_name: ClassVar[str] = "If"
+    LEGACY_KEYS: ClassVar[frozenset[str]] = frozenset({"output_type", "outputType"})
     branching: ClassVar[bool] = True
     dry_run_safe: ClassVar[bool | None] = True
     builtin: ClassVar[bool] = True
@@ -35,10 +63,20 @@ class Bool(Node):
         yield "else_next", self.else_next
 
     def link(self, link: NodeLink) -> None:
-        otherwise = link.target(self.else_next, "else_next")
-        then = link.target(self.next, "next")
+        otherwise = self._way(link, "else_next")
+        then = self._way(link, "next")
         arms = [] if self.condition is None else [(link.condition(self.condition, "condition"), then)]
         link.cn.step = steps.branch(link.cn, arms, otherwise)
+
+    def _way(self, link: NodeLink, field: str) -> CNode:
+        """Where a field leads. Left out, it means a node of the documented name."""
+        target = getattr(self, field)
+        if field not in self.model_fields_set and target not in link.graph.nodes:
+            text = f"node {self.id!r} (if) needs {field!r}: the node to go to when the condition "
+            text += "does not hold" if field == "else_next" else "holds"
+            link.report("branch_missing", field, text, hint=f"nodes: {', '.join(list(link.graph.nodes)[:12])}")
+            return link.cn
+        return link.target(target, field)
 
 
 class Branch(BaseModel):
@@ -93,6 +131,7 @@ class Switch(Node):
 
 
 Logic = Switch
+"""The same type under its other documented name."""
 
 
 class Choice(BaseModel):
@@ -110,6 +149,7 @@ class SwitchLegacy(Node):
 
     node_type: ClassVar[str] = "case"
     node_name: ClassVar[str] = "Case"
+    LEGACY_KEYS: ClassVar[frozenset[str]] = frozenset({"output_type", "outputType"})
     branching: ClassVar[bool] = True
     dry_run_safe: ClassVar[bool | None] = True
     builtin: ClassVar[bool] = True

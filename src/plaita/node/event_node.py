@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pydantic import field_validator
@@ -17,6 +18,16 @@ from plaita.node.basic import Node
 if TYPE_CHECKING:
     from plaita.engine.linking import NodeLink
     from plaita.engine.program import Eval
+
+
+class EventNodeStatus(StrEnum):
+    """The words of ``status`` in the state of a node that waits or waited."""
+
+    PENDING = "pending"
+    COMPLETED = "completed"
+    ERROR = "error"
+    TIMEOUT = "timeout"
+    CANCELLED = "cancelled"
 
 
 class EventNode(Node):

@@ -165,6 +165,7 @@ class While(FlowNode):
 
     node_type: ClassVar[str] = "while"
     node_name: ClassVar[str] = "While"
+    LEGACY_KEYS: ClassVar[frozenset[str]] = frozenset({"input"})
 
     condition: Any = None
     max_iterations: Any = 1000

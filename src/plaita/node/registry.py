@@ -130,6 +130,10 @@ class NodeRegistry:
     def __len__(self) -> int:
         return len(self.list_types())
 
+    def __bool__(self) -> bool:
+        """A registry is something even when it is empty: it stands for itself, not for the default one."""
+        return True
+
     def __iter__(self) -> Iterator[str]:
         return iter(self.list_types())
 

@@ -71,6 +71,9 @@ class QueryStore(Protocol):
     async def run(self, run_id: RunId) -> RunView | None:
         """One run."""
 
+    async def input(self, run_id: RunId) -> bytes | None:
+        """What a run was started with, JSON bytes."""
+
     async def runs(
         self, *, status: str = "", flow_id: str = "", business_key: str = "", tag: str = "", tenant: str = "",
         limit: int = 100, cursor: str = "",

@@ -192,6 +192,21 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
+class Adoption:
+    """The state of a run that began elsewhere: all its frame keys, its open waits, and what comes next."""
+
+    frames: Mapping[str, bytes]
+    next: Park | End
+    arms: tuple[Arm, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Adopted:
+    run_id: RunId
+    incarnation: str
+
+
+@dataclass(frozen=True, slots=True)
 class Settled:
     """Accepted. ``held`` says whether the run is still ours (a park with mail becomes a keep)."""
 
@@ -314,6 +329,9 @@ class RunStore(Protocol):
 
     async def submit(self, start: Submission) -> Submitted | SubmitConflict | Tombstoned:
         """Create a ``queued`` run, due at ``not_before_ms`` or now, or queued for a slot."""
+
+    async def adopt(self, start: Submission, state: Adoption) -> Adopted | SubmitConflict | Tombstoned:
+        """Create a run in a state that somebody else kept. Any run with that id is a ``SubmitConflict``."""
 
     async def claim(
         self,

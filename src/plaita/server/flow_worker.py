@@ -5,6 +5,10 @@ from __future__ import annotations
 import runpy
 import sys
 
+from plaita.base.absent import REDIS, absent
+
+__getattr__ = absent("plaita.server.flow_worker", FlowWorker=REDIS, RedisFlowWorker=REDIS)
+
 
 def main() -> None:
     """Run ``plaita worker`` with the arguments of this process."""

@@ -101,3 +101,13 @@ RUNS_PRUNED: Final[Event] = declare(
     "runs_pruned", "info", "Executions past their retention were removed, and old events that nobody can wait for.",
     "count", metric=Metric("plaita_runs_pruned", "sum", "count"),
 )  # fmt: skip
+
+# Event buses in this process.
+EVENT_FORGOTTEN: Final[Event] = declare(
+    "event_forgotten", "debug", "A bus in memory forgot its oldest event to make room.", "event_type event_id",
+    metric="plaita_events_forgotten", loss=True,
+)  # fmt: skip
+EVENT_HANDLER_FAILED: Final[Event] = declare(
+    "event_handler_failed", "warning", "A handler failed; it sees the event again when that is published again.",
+    "event_type event_id handler_id attempts error", metric="plaita_event_handlers_failed", loss=True,
+)  # fmt: skip

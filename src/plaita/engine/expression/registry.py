@@ -71,6 +71,10 @@ class ExpressionRegistry:
     def __len__(self) -> int:
         return len(self._functions)
 
+    def __bool__(self) -> bool:
+        """A registry is something even when it is empty: it stands for itself, not for the default one."""
+        return True
+
     @classmethod
     def with_builtins(cls) -> ExpressionRegistry:
         """A registry that holds the documented functions."""

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from plaita.base.json import Json, encode
+from plaita.base.json import encode
+from plaita.core.arming import arm_of
 from plaita.engine.delta import Delta, take_delta
-from plaita.engine.effects import Done, Effects, Failed, Opened
+from plaita.engine.effects import Done, Effects, Failed
 from plaita.engine.failure import Failure
 from plaita.engine.machine import Run, next_due
 from plaita.ports.runs import Arm, Closing, End, HandBack, Header, Keep, Next, Park, Spawn, Step
-from plaita.ports.tasks import TaskSpec
 from plaita.ports.values import Token, WaitId
 
 ERROR_BYTES_MAX = 65_536
@@ -39,7 +39,7 @@ def compose(run: Run, effects: Effects, commit: Commit) -> Step:
     ended = isinstance(following, End) and following.status != "error"
     delta: Delta = {} if ended else take_delta(run)
     closes = tuple(Closing(WaitId(c.id), c.why, c.event) for c in effects.closed)
-    arms = () if isinstance(following, End) else tuple(_arm(o) for o in effects.opened.values())
+    arms = () if isinstance(following, End) else tuple(arm_of(o) for o in effects.opened.values())
     return Step(
         commit.header.run_id,
         commit.token,
@@ -82,34 +82,6 @@ def error_bytes(failure: Failure) -> bytes:
     if failure.cause is not None:
         shape["cause"] = failure.cause.as_json()
     return encode(shape)
-
-
-def _arm(opened: Opened) -> Arm:
-    spec = opened.spec
-    return Arm(
-        WaitId(opened.id),
-        spec.kind,
-        opened.node_id,
-        opened.address,
-        spec.event_type,
-        spec.key,
-        spec.by_filter,
-        spec.reuse,
-        opened.deadline_ms,
-        None if spec.task is None else _task(spec.task),
-    )
-
-
-def _task(task: Mapping[str, Json]) -> TaskSpec:
-    return TaskSpec(
-        task["title"],
-        task["content"],
-        tuple(task["approvers"]),
-        task["strategy"],
-        tuple(task["form"]),
-        task["allow_comments"],
-        task["require_comments"],
-    )
 
 
 def _digest(delta: Delta, following: Next, closes: Sequence[Closing], arms: Sequence[Arm], commit: Commit) -> str:

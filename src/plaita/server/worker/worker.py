@@ -59,7 +59,8 @@ class WorkerOptions:
 class Surroundings:
     """What a worker stands in: clock, threads, who is told. Replaced as a whole by simulations.
 
-    ``callbacks`` are told of flows and nodes after each settle, at least once.
+    ``callbacks`` are told of flows and nodes after each settle, at least once. ``definitions`` are shared with other
+    workers of the process; without, a worker has its own.
     """
 
     clock: Clock = field(default_factory=SystemClock)
@@ -67,6 +68,7 @@ class Surroundings:
     spawner: Spawner = field(default_factory=ThreadSpawner)
     observer: Observer | None = None
     callbacks: Sequence[FlowCallback] = ()
+    definitions: Definitions | None = None
 
 
 class Worker:
@@ -87,7 +89,7 @@ class Worker:
         self._clock, self._telemetry, self._spawner = around.clock, around.telemetry, around.spawner
         self._pool = Pool(self.options.pool_size, self._spawner)
         self._renewal = Renewal(store, renewal_opener, self.options.renew_ms, self._clock, self._telemetry, self.holder)
-        self._definitions = Definitions(store)
+        self._definitions = around.definitions or Definitions(store)
         self._deps = Deps(
             store,
             self._pool,

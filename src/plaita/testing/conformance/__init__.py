@@ -3,6 +3,7 @@
 ``QuotaContract`` also needs ``capped``, a backend on the same clock with a cap of one running run.
 """
 
+from plaita.testing.conformance.adopting import AdoptContract
 from plaita.testing.conformance.cells import RunCells, WaitCells
 from plaita.testing.conformance.children import ChildContract
 from plaita.testing.conformance.desk import FlowContract, TaskContract
@@ -14,7 +15,7 @@ from plaita.testing.conformance.runs import ClaimContract, LeaseContract, LifeCo
 from plaita.testing.conformance.stage import HandClock
 
 __all__ = [
-    "ChildContract", "ClaimContract", "EventContract", "FlowContract", "HandClock", "InboxCells", "InboxContract",
-    "LeaseContract", "LifeContract", "ProcessContract", "QueryContract", "QuotaContract", "RunCells", "SettleContract",
-    "TaskContract", "WaitCells",
+    "AdoptContract", "ChildContract", "ClaimContract", "EventContract", "FlowContract", "HandClock", "InboxCells",
+    "InboxContract", "LeaseContract", "LifeContract", "ProcessContract", "QueryContract", "QuotaContract",
+    "RunCells", "SettleContract", "TaskContract", "WaitCells",
 ]  # fmt: skip

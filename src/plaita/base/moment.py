@@ -1,0 +1,16 @@
+"""Times as people and documents write them."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+LATEST_MS = 253_402_214_400_000
+"""The last day of the year 9999, as it begins: a time that every time zone can show."""
+
+
+def iso(ms: int | None) -> str | None:
+    """Milliseconds since 1970 as ISO 8601 in UTC; times that ISO 8601 cannot write are the last one it can."""
+    if ms is None:
+        return None
+    at = datetime.fromtimestamp(min(ms, LATEST_MS) / 1000, UTC)
+    return at.isoformat(timespec="milliseconds").replace("+00:00", "Z")

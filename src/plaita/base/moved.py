@@ -1,0 +1,20 @@
+"""Documented names under an older module: they are the same objects, and asking for one warns."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+
+def moved(module: str, home: str, names: frozenset[str]) -> Callable[[str], Any]:
+    """The ``__getattr__`` of a module whose names live in another one; importing it says nothing."""
+
+    def lookup(name: str) -> Any:
+        if name not in names:
+            raise AttributeError(f"module {module!r} has no attribute {name!r}")
+        warnings.warn(f"{module}.{name} is deprecated: use {home}.{name}", DeprecationWarning, stacklevel=2)
+        return getattr(import_module(home), name)
+
+    return lookup
