@@ -17,6 +17,7 @@ from tools.error_advice import ADVICE
 from tools.expression_page import expression_page
 from tools.node_page import node_page
 from tools.page_parts import page, table
+from tools.python_page import python_page
 
 ROOT: Final = Path(__file__).parents[1]
 REFERENCE: Final = ROOT / "docs" / "reference"
@@ -31,6 +32,7 @@ def pages() -> dict[Path, str]:
         REFERENCE / "cli.md": cli_page(NOTICE),
         REFERENCE / "nodes.md": node_page(NOTICE),
         REFERENCE / "expressions.md": expression_page(NOTICE),
+        REFERENCE / "python.md": python_page(NOTICE),
         REFERENCE / "errors" / "index.md": errors_page(),
         **{REFERENCE / "errors" / f"{cls.reference}.md": error_page(cls) for cls in error_classes()},
     }
