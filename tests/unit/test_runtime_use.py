@@ -104,3 +104,27 @@ def test_the_name_of_a_global_variable_is_never_code(runtime: Runtime, name: str
     knows, knows_not = Flow(nodes=nodes, global_context={name: "found"}), Flow(nodes=nodes)
     assert runtime.start(knows, {"get": name}).wait()["output"] == "found"
     assert runtime.start(knows_not, {"get": name}).wait()["output"] == "none"
+
+
+def test_the_runtime_looks_after_its_store(tmp_path: Any) -> None:
+    with Runtime.open(f"sqlite:///{tmp_path / 'one.db'}") as opened:
+        opened.publish(Flow(flow_id="f", nodes=[START, PURE, END]))
+        assert [(f["flow_id"], len(f["version"])) for f in opened.flows()] == [("f", 8)]
+        run = opened.start("f")
+        run.wait()
+        assert run.explain()[0]["code"] == "completed"
+        opened.backup(tmp_path / "two.db")
+        assert opened.prune(0) == 1
+    with Runtime.open(f"sqlite:///{tmp_path / 'two.db'}") as copy:
+        assert copy.execution(run.id).inspect()["output"] == 1
+
+
+async def test_its_asynchronous_twins_do_the_same(tmp_path: Any) -> None:
+    async with await Runtime.aopen(f"sqlite:///{tmp_path / 'one.db'}") as opened:
+        await opened.apublish(Flow(flow_id="f", nodes=[START, PURE, END]))
+        run = await opened.astart("f")
+        await run.await_()
+        assert [f["flow_id"] for f in await opened.aflows()] == ["f"]
+        assert (await run.aexplain())[0]["code"] == "completed"
+        await opened.abackup(tmp_path / "two.db")
+        assert await opened.aprune(0) == 1

@@ -14,7 +14,7 @@ from plaita import app
 from plaita.base.clock import SystemClock
 from plaita.base.errors import FlowCancelledException, InputError, WaitNotPossible
 from plaita.base.json import Json
-from plaita.control import acting, looking, starting
+from plaita.control import acting, explaining, keeping, looking, starting
 from plaita.control.flow_files import FlowFile, is_flow_file, of_object, read_flow_file
 from plaita.control.shapes import Shape
 from plaita.core.callback import FlowCallback
@@ -159,6 +159,31 @@ class Runtime:
             answer = await starting.start_flow(self.store, read.flow, given, chosen, read.name)
         return Execution(self, answer.run_id)
 
+    def flows(self) -> list[Shape]:
+        """Published flows, the latest version of each: ``{"flow_id", "version", "closure", "published"}``."""
+        return self._sync(self.aflows())
+
+    async def aflows(self) -> list[Shape]:
+        """``flows`` in the running loop."""
+        items: list[Shape] = (await keeping.list_flows(self.store))["items"]
+        return items
+
+    def prune(self, days: int) -> int:
+        """Remove executions that ended more than ``days`` ago; how many there were."""
+        return self._sync(self.aprune(days))
+
+    async def aprune(self, days: int) -> int:
+        """``prune`` in the running loop."""
+        return await keeping.prune(self.store, days)
+
+    def backup(self, path: str | Path) -> None:
+        """Copy the whole store while it is used; the copy appears whole or not at all."""
+        self._sync(self.abackup(path))
+
+    async def abackup(self, path: str | Path) -> None:
+        """``backup`` in the running loop."""
+        await self.store.backup(Path(path))
+
     def execution(self, execution_id: str) -> Execution:
         """A handle of an execution; nothing is read."""
         return Execution(self, RunId(execution_id))
@@ -233,6 +258,15 @@ class Execution:
         """``history`` in the running loop."""
         items: list[Shape] = (await looking.history(self._runtime.store, self.id))["items"]
         return items
+
+    def explain(self) -> list[Shape]:
+        """Why it does not move: ``[{"code", "text", "since", "until", "do"}, …]``, what matters most first."""
+        return self._runtime._sync(self.aexplain())
+
+    async def aexplain(self) -> list[Shape]:
+        """``explain`` in the running loop."""
+        _, reasons = await explaining.explain(self._runtime.store, self.id)
+        return [reason.as_json() for reason in reasons]
 
     def result(self) -> Json:
         """The output; raises the documented exception of a failed or cancelled execution, ``WaitNotPossible`` while it
