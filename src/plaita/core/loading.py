@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
@@ -28,7 +28,6 @@ _registry: ContextVar[NodeRegistry | None] = ContextVar("registry", default=None
 _depth: ContextVar[int] = ContextVar("depth", default=0)
 
 F = TypeVar("F", bound=Flow)
-Signature: TypeAlias = list[tuple[int, int]]
 
 
 def draft(value: Any, registry: NodeRegistry, cls: type[F]) -> F:
@@ -112,7 +111,7 @@ def compile_flow(flow: Flow) -> None:
         ordered = sorted(found, key=lambda i: i.severity != "error")
         raise FlowLoadError(ordered, "the flow" if document is None else document.source)
     flow._program, flow._issues, flow._located = program, tuple(issues), False
-    flow._compiled = Compiled(edits_in_process(), list(flow.nodes), _signature(flow))
+    flow._compiled = Compiled(edits_in_process(), list(flow.nodes))
 
 
 @dataclass(slots=True)
@@ -121,21 +120,18 @@ class Compiled:
 
     edits: int
     nodes: list[Node]
-    signature: Signature
 
     def is_stale(self, flow: Flow) -> bool:
         """Was something assigned since? Cheap while nothing was assigned anywhere."""
-        if self.edits == edits_in_process() and self.nodes == flow.nodes:
-            return False
-        if self.nodes != flow.nodes or self.signature != _signature(flow):
+        if self.nodes != flow.nodes:
             return True
-        self.edits = edits_in_process()
+        now = edits_in_process()
+        if self.edits == now:
+            return False
+        if any(one.edited > self.edits for level in levels(flow) for one in (level, *level.nodes)):
+            return True
+        self.edits = now
         return False
-
-
-def _signature(flow: Flow) -> Signature:
-    """Every flow and node of the tree with the number of its edits."""
-    return [(id(one), one.edits) for level in levels(flow) for one in (level, *level.nodes)]
 
 
 def levels(flow: Flow) -> Iterator[Flow]:

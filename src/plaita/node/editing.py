@@ -15,17 +15,17 @@ def edits_in_process() -> int:
 
 
 class Editable(BaseModel):
-    """A model that counts assignments to its fields; an assigned value is validated as a given one is."""
+    """A model that knows when one of its fields was assigned; an assigned value is validated as a given one is."""
 
-    _edits: int = PrivateAttr(default=0)
+    _edited: int = PrivateAttr(default=0)
 
     @property
-    def edits(self) -> int:
-        """Assignments to fields of this object."""
-        return self._edits
+    def edited(self) -> int:
+        """The number of the last assignment to a field of this object, counted over the process; 0 for none."""
+        return self._edited
 
     def __setattr__(self, name: str, value: Any) -> None:
         super().__setattr__(name, value)
         if name in type(self).model_fields:
-            self._edits += 1
             _process[0] += 1
+            self._edited = _process[0]

@@ -16,8 +16,8 @@ from plaita.node.basic import Node
 def literals_fit_their_type(view: FlowView) -> Iterator[Issue]:
     """A literal ``output`` that its ``outputType`` refuses is a warning: the node fails whenever it is reached."""
     for i, node in enumerate(view.nodes):
-        declared = _declared(view, node)
-        if declared is None or not is_literal(node.output):
+        declared = _declared(view, node) if is_literal(node.output) else None
+        if declared is None:
             continue
         try:
             conform(declared, admit(node.output), "$")
