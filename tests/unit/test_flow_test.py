@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from typing import Any, ClassVar
 
 import pytest
@@ -83,11 +84,10 @@ def test_a_node_answers_what_its_mock_says(mock: Any, output: Any) -> None:
 
 def test_an_asynchronous_function_of_a_mock_waits_in_virtual_time() -> None:
     async def patient(_: dict[str, Any]) -> str:
-        try:
+        with suppress(TimeoutError):
             async with asyncio.timeout(86_400):
                 await asyncio.Event().wait()
-        except TimeoutError:
-            return "tomorrow"
+        return "tomorrow"
 
     test = FlowTest(flow_of(chain(outside("pay"), timeout="P2D")), mocks={"pay": patient})
     before = test.now

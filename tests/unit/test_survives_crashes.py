@@ -125,9 +125,7 @@ def test_a_faulty_flow_is_caught(flow: dict[str, Any], mocks: Callable[[], Mappi
 def test_a_failure_says_how_to_repeat_it_and_that_repeats_it() -> None:
     with pytest.raises(NotSurvived) as found:
         assert_survives_crashes(flow_of(PAY), mocks=counting)
-    assert str(found.value).endswith(
-        "performed again: pay\nto repeat it: assert_survives_crashes(…, place='before-2')"
-    )
+    assert str(found.value).endswith("performed again: pay\nto repeat it: assert_survives_crashes(…, place='before-2')")
     with pytest.raises(NotSurvived, match="before settle 2 of 2"):
         assert_survives_crashes(flow_of(PAY), mocks=counting, place="before-2")
     assert assert_survives_crashes(flow_of(PAY), mocks=counting, place="after-1").worlds == 1
