@@ -20,6 +20,7 @@ from plaita.testing.conformance import (
     QuotaContract,
     RunCells,
     SettleContract,
+    StartMessageContract,
     TaskContract,
     WaitCells,
 )
@@ -84,6 +85,10 @@ class TestInboxCells(Memory, InboxCells):
 
 
 class TestInbox(Memory, InboxContract):
+    pass
+
+
+class TestStartMessages(Memory, StartMessageContract):
     pass
 
 

@@ -24,6 +24,7 @@ from plaita.testing.conformance import (
     QuotaContract,
     RunCells,
     SettleContract,
+    StartMessageContract,
     TaskContract,
     WaitCells,
 )
@@ -92,6 +93,10 @@ class TestInboxCells(Sqlite, InboxCells):
 
 
 class TestInbox(Sqlite, InboxContract):
+    pass
+
+
+class TestStartMessages(Sqlite, StartMessageContract):
     pass
 
 

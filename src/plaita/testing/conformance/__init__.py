@@ -8,7 +8,7 @@ from plaita.testing.conformance.cells import RunCells, WaitCells
 from plaita.testing.conformance.children import ChildContract
 from plaita.testing.conformance.desk import FlowContract, TaskContract
 from plaita.testing.conformance.events import EventContract
-from plaita.testing.conformance.inbox import InboxCells, InboxContract
+from plaita.testing.conformance.inbox import InboxCells, InboxContract, StartMessageContract
 from plaita.testing.conformance.queries import ProcessContract, QueryContract
 from plaita.testing.conformance.quota import QuotaContract
 from plaita.testing.conformance.runs import ClaimContract, LeaseContract, LifeContract, SettleContract
@@ -17,5 +17,5 @@ from plaita.testing.conformance.stage import HandClock
 __all__ = [
     "AdoptContract", "ChildContract", "ClaimContract", "EventContract", "FlowContract", "HandClock", "InboxCells",
     "InboxContract", "LeaseContract", "LifeContract", "ProcessContract", "QueryContract", "QuotaContract",
-    "RunCells", "SettleContract", "TaskContract", "WaitCells",
+    "RunCells", "SettleContract", "StartMessageContract", "TaskContract", "WaitCells",
 ]  # fmt: skip

@@ -209,6 +209,77 @@ class InboxContract(Contract):
         await stage.backend.offer("good", encode(_START))
         assert [word(a.outcome) for a in await stage.backend.accept(9)] == ["invalid_payload", "Started"]
 
+    async def test_an_answer_by_message_reaches_its_wait(self, stage: Stage) -> None:
+        await STATES["suspended"](stage)
+        await send(stage, {**_RESUME, "data": {"ok": True}})
+        [claim] = await stage.take()
+        assert claim.mailbox == (Mail(1, "wake", WAIT, b'{"ok":true}'),)
+
+    async def test_an_event_by_message_wakes_whoever_waits_for_it_once(self, stage: Stage) -> None:
+        answer = await stage.settle(await stage.hold(), Park(None), arms=(listen(),))
+        assert isinstance(answer, Settled)
+        first = await send(stage, _EVENT)
+        assert isinstance(first, EventAccepted)
+        assert (first.published.event_id, first.published.woken) == (MESSAGE, 1)
+        again = await send(stage, _EVENT)
+        assert isinstance(again, EventAccepted)
+        assert again.published.duplicate
+        named = await send(stage, {**_EVENT, "event_id": "e7"})
+        assert isinstance(named, EventAccepted)
+        assert (named.published.event_id, named.published.duplicate) == ("e7", False)
+
+    async def test_a_message_is_too_old_after_seven_days_in_the_inbox(self, stage: Stage) -> None:
+        await publish_flows(stage)
+        for run_id in ("a", "b"):
+            await stage.backend.offer(run_id, encode({**_START, "execution_id": run_id}))
+            stage.clock.advance(1)
+        stage.clock.advance(7 * DAY_MS - 1)
+        assert [word(a.outcome) for a in await stage.backend.accept(9)] == ["too_old", "Started"]
+
+    async def test_a_stamp_makes_a_message_older_but_never_younger(self, stage: Stage) -> None:
+        await publish_flows(stage)
+        week_ago = datetime.fromtimestamp((START_MS - 7 * DAY_MS) / 1000, UTC)
+        body = {**_START, "timestamp": week_ago.isoformat()}
+        await stage.backend.offer("m1", encode(body))
+        await stage.backend.offer("m2", encode({**_START, "execution_id": "z", "timestamp": "2099-01-01T00:00:00Z"}))
+        assert [word(a.outcome) for a in await stage.backend.accept(1)] == ["Started"]
+        stage.clock.advance(7 * DAY_MS + 1)
+        assert [word(a.outcome) for a in await stage.backend.accept(1)] == ["too_old"]
+
+    async def test_a_message_dies_once_however_often_it_is_delivered(self, stage: Stage) -> None:
+        await send(stage, b"[")
+        await send(stage, b"{}", "m2")
+        stage.clock.advance(5)
+        await send(stage, b"[")
+        letters, _ = await stage.backend.dead_letters()
+        assert [(x.message.message_id, x.died_ms) for x in letters] == [("m2", START_MS), (MESSAGE, START_MS + 5)]
+
+    async def test_dead_letters_are_read_page_by_page_and_forgotten_with_the_runs(self, stage: Stage) -> None:
+        for number in range(5):
+            await send(stage, b"[", f"m{number}")
+            stage.clock.advance(10)
+        page, cursor = await stage.backend.dead_letters(limit=3)
+        rest, end = await stage.backend.dead_letters(limit=3, cursor=cursor)
+        assert [x.message.message_id for x in (*page, *rest)] == [f"m{number}" for number in range(5)]
+        assert end == ""
+        await stage.backend.prune(START_MS + 20)
+        left, _ = await stage.backend.dead_letters()
+        assert [x.message.message_id for x in left] == ["m2", "m3", "m4"]
+
+    @pytest.mark.parametrize("message_id", ["", " a", "a\nb", "\ud800", "x" * 201])
+    async def test_a_message_needs_an_id_that_is_one(self, stage: Stage, message_id: str) -> None:
+        with pytest.raises(InputError, match="message_id"):
+            await stage.backend.offer(message_id, b"{}")
+
+    async def test_a_body_is_bounded(self, stage: Stage) -> None:
+        with pytest.raises(InputError, match="16000001 bytes"):
+            await stage.backend.offer(MESSAGE, b" " * 16_000_001)
+        assert await stage.backend.backlog() == 0
+
+
+class StartMessageContract(Contract):
+    """Starts that come as messages."""
+
     async def test_a_start_runs_the_latest_version_or_the_one_it_names(self, stage: Stage) -> None:
         await publish_flows(stage)
         for run_id, version, closure in (("a", None, "closure"), ("b", "", "closure"), ("c", "2", "closure2")):
@@ -282,70 +353,3 @@ class InboxContract(Contract):
         assert await send(stage, body, "m2") == Started(first.run_id, deduplicated=True)
         assert word(await send(stage, {**body, "params": {"y": 2}}, "m3")) == "conflict"
         assert word(await send(stage, {**body, "tenant_id": "other"}, "m4")) == "Started"
-
-    async def test_an_answer_by_message_reaches_its_wait(self, stage: Stage) -> None:
-        await STATES["suspended"](stage)
-        await send(stage, {**_RESUME, "data": {"ok": True}})
-        [claim] = await stage.take()
-        assert claim.mailbox == (Mail(1, "wake", WAIT, b'{"ok":true}'),)
-
-    async def test_an_event_by_message_wakes_whoever_waits_for_it_once(self, stage: Stage) -> None:
-        answer = await stage.settle(await stage.hold(), Park(None), arms=(listen(),))
-        assert isinstance(answer, Settled)
-        first = await send(stage, _EVENT)
-        assert isinstance(first, EventAccepted)
-        assert (first.published.event_id, first.published.woken) == (MESSAGE, 1)
-        again = await send(stage, _EVENT)
-        assert isinstance(again, EventAccepted)
-        assert again.published.duplicate
-        named = await send(stage, {**_EVENT, "event_id": "e7"})
-        assert isinstance(named, EventAccepted)
-        assert (named.published.event_id, named.published.duplicate) == ("e7", False)
-
-    async def test_a_message_is_too_old_after_seven_days_in_the_inbox(self, stage: Stage) -> None:
-        await publish_flows(stage)
-        for run_id in ("a", "b"):
-            await stage.backend.offer(run_id, encode({**_START, "execution_id": run_id}))
-            stage.clock.advance(1)
-        stage.clock.advance(7 * DAY_MS - 1)
-        assert [word(a.outcome) for a in await stage.backend.accept(9)] == ["too_old", "Started"]
-
-    async def test_a_stamp_makes_a_message_older_but_never_younger(self, stage: Stage) -> None:
-        await publish_flows(stage)
-        week_ago = datetime.fromtimestamp((START_MS - 7 * DAY_MS) / 1000, UTC)
-        body = {**_START, "timestamp": week_ago.isoformat()}
-        await stage.backend.offer("m1", encode(body))
-        await stage.backend.offer("m2", encode({**_START, "execution_id": "z", "timestamp": "2099-01-01T00:00:00Z"}))
-        assert [word(a.outcome) for a in await stage.backend.accept(1)] == ["Started"]
-        stage.clock.advance(7 * DAY_MS + 1)
-        assert [word(a.outcome) for a in await stage.backend.accept(1)] == ["too_old"]
-
-    async def test_a_message_dies_once_however_often_it_is_delivered(self, stage: Stage) -> None:
-        await send(stage, b"[")
-        await send(stage, b"{}", "m2")
-        stage.clock.advance(5)
-        await send(stage, b"[")
-        letters, _ = await stage.backend.dead_letters()
-        assert [(x.message.message_id, x.died_ms) for x in letters] == [("m2", START_MS), (MESSAGE, START_MS + 5)]
-
-    async def test_dead_letters_are_read_page_by_page_and_forgotten_with_the_runs(self, stage: Stage) -> None:
-        for number in range(5):
-            await send(stage, b"[", f"m{number}")
-            stage.clock.advance(10)
-        page, cursor = await stage.backend.dead_letters(limit=3)
-        rest, end = await stage.backend.dead_letters(limit=3, cursor=cursor)
-        assert [x.message.message_id for x in (*page, *rest)] == [f"m{number}" for number in range(5)]
-        assert end == ""
-        await stage.backend.prune(START_MS + 20)
-        left, _ = await stage.backend.dead_letters()
-        assert [x.message.message_id for x in left] == ["m2", "m3", "m4"]
-
-    @pytest.mark.parametrize("message_id", ["", " a", "a\nb", "\ud800", "x" * 201])
-    async def test_a_message_needs_an_id_that_is_one(self, stage: Stage, message_id: str) -> None:
-        with pytest.raises(InputError, match="message_id"):
-            await stage.backend.offer(message_id, b"{}")
-
-    async def test_a_body_is_bounded(self, stage: Stage) -> None:
-        with pytest.raises(InputError, match="16000001 bytes"):
-            await stage.backend.offer(MESSAGE, b" " * 16_000_001)
-        assert await stage.backend.backlog() == 0
