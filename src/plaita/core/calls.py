@@ -22,11 +22,14 @@ from plaita.engine.expression.paths import ROOTS
 from plaita.engine.failing import fingerprint, outcome_of
 from plaita.engine.failure import NODE_CODE, Failure, FailureRaised
 from plaita.engine.machine import Run
+from plaita.engine.program import Graph
 from plaita.engine.values import copied
 
-_compiled: dict[tuple[int, str], Any] = {}
-_COMPILED_MAX = 4096
+_COMPILED_MAX = 512
+"""Values of one graph that are kept compiled."""
 _NAME = re.compile(r"[\w-]+")
+_SHOWN_ROOTS = tuple(name for name in ROOTS if name not in ("ENV", "FLOW"))
+"""Roots that a node may ask for by name: not the environment."""
 TEXT_MAX = 20_000
 """Characters of an error's text that are kept."""
 
@@ -113,7 +116,7 @@ class NodeExecution:
         for own in (self._scratch, self._set):
             if name in own:
                 return own[name]
-        if name in ("INPUT", "NODE", "GLOBAL", "PARENT", "FLOW_ID", "EXECUTION_ID", "LAST_NODE", "BRANCH"):
+        if name in _SHOWN_ROOTS:
             return self.evaluate(f"${name}")
         return copied((self._frame.extra or {}).get(name, default))
 
@@ -135,9 +138,8 @@ class NodeExecution:
     @property
     def context(self) -> dict[str, Json]:
         """The documented roots as they are at the call; a copy."""
-        names = ("INPUT", "NODE", "GLOBAL", "PARENT", "FLOW_ID", "EXECUTION_ID", "LAST_NODE", "BRANCH")
         own = {**(self._frame.extra or {}), **self._set}
-        return {f"${name}": self.get_state(name) for name in (*names, *own)}
+        return {f"${name}": self.get_state(name) for name in (*_SHOWN_ROOTS, *own)}
 
     def set_scratch(self, key: str, value: Json) -> None:
         """Set a root that only this call sees, through ``get_state`` and ``context``."""
@@ -193,23 +195,27 @@ def evaluate_in(frame: CallScope, value: Json) -> Json:
     """Evaluate a value in a scope; a copy."""
     if not isinstance(value, str | list | dict):
         return value
-    declared: list[frozenset[str]] = []
-    graph: Any = frame.graph
-    while graph is not None:
-        declared.append(frozenset(graph.nodes))
-        graph = graph.parent
-    names = Names(tuple(declared), open_roots=True)
-    key = (id(frame.graph), repr(value))
-    compiled = _compiled.get(key)
-    if compiled is None or compiled[0] is not frame.graph:
-        result = compile_value(value, names, get_default_expression_registry().table())
+    graph: Graph = frame.graph
+    key = repr(value)
+    run = graph.evaluated.get(key)
+    if run is None:
+        result = compile_value(value, _names_in(graph), get_default_expression_registry().table())
         errors = [f for f in result.findings if f.severity == "error"]
         if errors:
             raise EvaluationError(str(value), errors[0].message)
-        if len(_compiled) >= _COMPILED_MAX:
-            _compiled.clear()
-        compiled = _compiled[key] = (frame.graph, result.run)
-    return copied(compiled[1](frame))
+        if len(graph.evaluated) >= _COMPILED_MAX:
+            graph.evaluated.clear()
+        run = graph.evaluated[key] = result.run
+    return copied(run(frame))
+
+
+def _names_in(graph: Graph) -> Names:
+    declared: list[frozenset[str]] = []
+    at: Graph | None = graph
+    while at is not None:
+        declared.append(frozenset(at.nodes))
+        at = at.parent
+    return Names(tuple(declared), open_roots=True)
 
 
 def is_async(call: Call) -> bool:
@@ -292,12 +298,11 @@ def _failure_of(error: BaseException, call: Call) -> Failure:
         return Failure(error.kind, NODE_CODE, f"node {node.id!r} ({node.type}): {_stored(error)}")
     permanent = isinstance(error, ValueError | TypeError | ValidationError | NotImplementedError)
     permanent = permanent or not isinstance(error, Exception | asyncio.CancelledError)
-    kind = "input_error" if isinstance(error, InputError) else "node_error"
     if isinstance(error, InputError):
-        kind, text = "node_error", f"the result is not JSON: {_stored(error)}"
+        text = f"the result is not JSON: {_stored(error)}"
     else:
         text = _stored(error) if isinstance(error, EvaluationError) else f"{type(error).__name__}: {_stored(error)}"
-    return Failure(kind, NODE_CODE, f"node {node.id!r} ({node.type}): {text}", retryable=not permanent)
+    return Failure("node_error", NODE_CODE, f"node {node.id!r} ({node.type}): {text}", retryable=not permanent)
 
 
 def _stored(error: object) -> str:

@@ -87,11 +87,12 @@ class Graph:
     """One flow level: the flow, a child flow, the body of a collection node, a branch.
 
     ``parent`` is the level whose scope it sees. ``apart``: it was referred to, so its frames see no other.
+    ``evaluated`` keeps what custom nodes have had evaluated in it, compiled.
     """
 
     __slots__ = (
-        "apart", "entry", "env_names", "flow_id", "globals", "input_type", "model", "nodes", "output_type", "parent",
-        "start", "timeout",
+        "apart", "entry", "env_names", "evaluated", "flow_id", "globals", "input_type", "model", "nodes", "output_type",
+        "parent", "start", "timeout",
     )  # fmt: skip
 
     def __init__(self, flow_id: str | None, parent: Graph | None, entry: str = "") -> None:
@@ -105,6 +106,7 @@ class Graph:
         self.timeout: int | None = None
         self.apart = False
         self.model: Any = None
+        self.evaluated: dict[str, Eval] = {}
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Final
-from weakref import WeakKeyDictionary
+from weakref import WeakValueDictionary
 
 from plaita.base.clock import SystemClock, new_id
 from plaita.base.json import Json
@@ -123,7 +123,8 @@ def perform_now(request: Request, limits: SandboxSettings, cancelled: Callable[[
     return None
 
 
-_waiting_rooms: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = WeakKeyDictionary()
+_waiting_rooms: WeakValueDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = WeakValueDictionary()
+"""A room is gone with the last script in it, for it knows its loop and would keep it."""
 
 
 def _places(loop: asyncio.AbstractEventLoop, count: int) -> asyncio.Semaphore:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any, ClassVar, Protocol
-from weakref import WeakKeyDictionary
+from typing import Any, ClassVar, Protocol, cast
 
 from plaita.base.json import Json
 from plaita.core.calls import NodeExecution
 from plaita.node.basic import Node
+from plaita.testing.loop import VirtualLoop
 
 EFFECT, BLOCKING = "sim_effect", "sim_blocking"
 
@@ -23,12 +23,14 @@ class Outside(Protocol):
         """The effect of a node that blocks its thread."""
 
 
-OUTSIDES: WeakKeyDictionary[asyncio.AbstractEventLoop, Outside] = WeakKeyDictionary()
-"""The outside of each simulated process, by its loop."""
+class WorldLoop(VirtualLoop):
+    """A loop of a simulated process, which knows what is outside."""
+
+    outside: Outside
 
 
 def _outside() -> Outside:
-    return OUTSIDES[asyncio.get_running_loop()]
+    return cast(WorldLoop, asyncio.get_running_loop()).outside
 
 
 class Effect(Node):

@@ -15,10 +15,10 @@ from plaita.server.worker.attempt import Attempt
 from plaita.server.worker.worker import Surroundings, Worker, WorkerOptions
 from plaita.telemetry import events as told
 from plaita.telemetry.event import Event, Field
-from plaita.testing.loop import EPOCH_MS, LoopSpawner, VirtualLoop
+from plaita.testing.loop import EPOCH_MS, LoopSpawner, bury
 from plaita.testing.simulation.faults import Delivery
 from plaita.testing.simulation.flows import NODES
-from plaita.testing.simulation.nodes import OUTSIDES
+from plaita.testing.simulation.nodes import WorldLoop
 
 if TYPE_CHECKING:
     from plaita.testing.simulation.world import World
@@ -39,7 +39,7 @@ class Strand:
     """One loop of a process on the world's time. ``paused_until`` (world ms) it takes no turn."""
 
     def __init__(self, world: World) -> None:
-        self._world, self.loop = world, VirtualLoop()
+        self._world, self.loop = world, WorldLoop()
         self._born, self.stood_ms = world.now, 0.0
         self.paused_until = -1.0
 
@@ -169,7 +169,7 @@ class SimProcess:
         )  # fmt: skip
         self.renews_beside = dice.chance(50)
         around = Surroundings(self.clock, SimTelemetry(self), SimSpawner(self))
-        OUTSIDES[self.loop] = world.outside_of(self)
+        self.loop.outside = world.outside_of(self)
         store = cast(Backend, Link(self, self.main))
         self.worker = Worker(store, options, around, renewal_opener=(lambda: store) if self.renews_beside else None)
         self.stop = asyncio.Event()
@@ -242,17 +242,4 @@ class SimProcess:
         """Let the objects of a dead process end where they can touch nothing."""
         self.alive = False
         for strand in self.strands:
-            _bury(strand.loop)
-
-
-def _bury(loop: VirtualLoop) -> None:
-    loop.set_exception_handler(lambda *_: None)
-    for _ in range(50):
-        tasks = [t for t in asyncio.all_tasks(loop) if not t.done()]
-        if not tasks:
-            break
-        for task in tasks:
-            task.cancel()
-        while (at := loop.next_timer()) is not None and at <= loop.time():
-            loop.turn(at)
-    loop.close()
+            bury(strand.loop)
