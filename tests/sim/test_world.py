@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import subprocess
@@ -14,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from plaita.testing.loop import VirtualLoop
 from plaita.testing.simulation.coverage import never, table
 from plaita.testing.simulation.story import Verdict, play
 from plaita.testing.simulation.world import KINDS
@@ -79,3 +81,15 @@ def test_a_world_takes_the_same_steps_in_every_process() -> None:
         for seed in ("1", "2")
     }
     assert len(digests) == 1
+
+
+def test_a_world_that_is_over_leaves_nothing_behind() -> None:
+    gc.collect()
+    before = loops()
+    play(3)
+    gc.collect()
+    assert loops() == before
+
+
+def loops() -> int:
+    return sum(isinstance(thing, VirtualLoop) for thing in gc.get_objects())

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from weakref import ref
 
 import pytest
 
@@ -19,11 +21,7 @@ from tests.support.flows import chain
 from tests.support.scripts import flow_with, is_alive, pids_in, run_script
 
 
-@pytest.fixture(autouse=True)
-def settings() -> Iterator[None]:
-    use_settings(Settings())
-    yield
-    use_settings(None)
+pytestmark = pytest.mark.usefixtures("default_settings")
 
 
 def limit(**values: Any) -> None:
@@ -241,6 +239,19 @@ async def test_many_scripts_at_once_take_turns() -> None:
     }
     node = {"id": "a", "type": "map", "concurrent": True, "collection": "$INPUT.ns", "childFlow": body}
     assert await Flow.model_validate(chain(node)).arun({"ns": list(range(9))}) == [2 * n for n in range(9)]
+
+
+def test_a_loop_whose_scripts_took_turns_is_not_kept() -> None:
+    limit(scripts=1)
+
+    async def two() -> ref[asyncio.AbstractEventLoop]:
+        flow = flow_with("def run(input):\n    return 1")
+        await asyncio.gather(flow.arun(), flow.arun())
+        return ref(asyncio.get_running_loop())
+
+    loop = asyncio.run(two())
+    gc.collect()
+    assert loop() is None
 
 
 async def test_a_plain_run_that_is_cancelled_ends_its_script(tmp_path: Path) -> None:
