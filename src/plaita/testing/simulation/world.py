@@ -102,12 +102,13 @@ class World:
     def run_until(self, end_ms: float, done: Callable[[], bool] = lambda: False) -> None:
         """Let things happen, one after another, until that time."""
         while not self.record.violations and not done():
-            at = min([t for t, _ in self._next()], default=None)
+            found = self._next()
+            at = min([t for t, _ in found], default=None)
             if at is None or at > end_ms:
                 self.now = max(self.now, end_ms)
                 return
             self.now = max(self.now, at)
-            ready = [act for t, act in self._next() if t <= self.now]
+            ready = [act for t, act in found if t <= self.now]
             (ready[0] if len(ready) == 1 else self.dice.pick(ready))()
 
     def _next(self) -> list[tuple[float, Callable[[], object]]]:
