@@ -1,7 +1,11 @@
 """What every test shares: how hard Hypothesis tries."""
 
+from collections.abc import Iterator
+
 import pytest
 from hypothesis import HealthCheck, settings
+
+from plaita.settings import Settings, use_settings
 
 # A red build points at the change, so the short form draws the same examples each time; the long form explores.
 settings.register_profile(
@@ -9,6 +13,14 @@ settings.register_profile(
 )
 settings.register_profile("long", max_examples=2_000, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("short")
+
+
+@pytest.fixture
+def default_settings() -> Iterator[None]:
+    """Node code sees the defaults, whatever the environment says."""
+    use_settings(Settings())
+    yield
+    use_settings(None)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

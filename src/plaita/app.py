@@ -10,6 +10,7 @@ from pathlib import Path
 
 from plaita.backends.memory import MemoryBackend
 from plaita.backends.sqlite import SqliteBackend
+from plaita.base.duration import DAY_MS
 from plaita.base.errors import NotSupported, Unavailable
 from plaita.core.imports import import_nodes
 from plaita.ports.backend import Backend
@@ -19,7 +20,6 @@ from plaita.settings import Settings, load_settings, unknown_variables, use_sett
 
 HOME = ".plaita"
 SQLITE = "sqlite:///"
-DAY_MS = 86_400_000
 
 
 def read_settings(store: str | None = None) -> Settings:

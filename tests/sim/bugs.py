@@ -212,7 +212,7 @@ CALLS = (
         "claim.header.incarnation, self._timeline",
         "claim.header.run_id, self._timeline",
     ),
-    bug("retry_count_lost", "plaita.engine.delta:_write", "            frame.attempt,\n", "            1,\n"),
+    bug("retry_count_lost", "plaita.engine.delta:_write", "        frame.attempt,\n", "        1,\n"),
     bug(
         "backoff_not_due",
         f"{V}settle:_go_on",

@@ -4,36 +4,22 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from plaita.base.errors import PlaitaError
 from plaita.core.flow import Flow
-from plaita.settings import Settings, use_settings
-from tests.spec.deviations import DEVIATIONS, exactly
+from tests.spec.handed import ending, holds, read_case
 from tests.support.fleet import wait_until
 from tests.support.scripts import is_alive
 
-CASES = Path(__file__).parents[1] / "cases"
 BACKENDS = ("subprocess", "restricted")
 NAMED_ATTRIBUTE = {"058-format-string-dunder": "'__class__'", "059-sandbox-frame-walk": '"gi_frame"'}
 """The script starts, and the error names the attribute that is refused."""
 
 
-@pytest.fixture(autouse=True)
-def settings() -> Iterator[None]:
-    use_settings(Settings())
-    yield
-    use_settings(None)
-
-
-def case(name: str) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((CASES / f"{name}.json").read_text(encoding="utf-8"))
-    assert name not in DEVIATIONS
-    return found
+pytestmark = pytest.mark.usefixtures("default_settings")
 
 
 def play(given: dict[str, Any], backend: str | None = None, tmp: Path | None = None) -> dict[str, Any]:
@@ -43,37 +29,24 @@ def play(given: dict[str, Any], backend: str | None = None, tmp: Path | None = N
     if backend is not None:
         for node in given["flow"]["nodes"]:
             node |= {"sandbox_backend": backend} if node["type"] == "code" else {}
-    try:
-        return {"value": Flow.model_validate(given["flow"]).run(given["input"])}
-    except PlaitaError as e:
-        return {"error_kind": e.kind, "text": str(e)}
-
-
-def holds(expect: dict[str, Any], found: dict[str, Any]) -> bool:
-    unknown = expect.keys() - {"value", "error_kind", "any_of", "invariant"}
-    assert not unknown, f"no check for {unknown}"
-    if "any_of" in expect:
-        return any(holds(one, found) for one in expect["any_of"])
-    if "error_kind" in expect:
-        return bool(found.get("error_kind") == expect["error_kind"])
-    return "value" in found and exactly(found["value"]) == exactly(expect["value"])
+    return ending(lambda: Flow.model_validate(given["flow"]).run(given["input"]))
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_050_printing_does_not_break_a_script(backend: str) -> None:
-    handed = case("050-code-print-does-not-break")
+    handed = read_case("050-code-print-does-not-break")
     assert holds(handed["expect"], play(handed["given"], backend))
 
 
 def test_051_a_result_cannot_be_made_up() -> None:
-    handed = case("051-code-result-cannot-be-forged")
+    handed = read_case("051-code-result-cannot-be-forged")
     found = play(handed["given"])
     assert holds(handed["expect"], found), found
     assert "before run returned" in found["text"]
 
 
 def test_054_integer_keys_are_refused_by_every_backend_alike() -> None:
-    handed = case("054-code-int-keys")
+    handed = read_case("054-code-int-keys")
     assert handed["expect"]["invariant"] == "the same in every backend and after resume"
     texts = {play(handed["given"], backend)["text"] for backend in BACKENDS}
     assert holds(handed["expect"], play(handed["given"]))
@@ -81,7 +54,7 @@ def test_054_integer_keys_are_refused_by_every_backend_alike() -> None:
 
 
 def test_056_a_timeout_ends_the_process(tmp_path: Path) -> None:
-    handed = case("056-code-timeout-kills-process")
+    handed = read_case("056-code-timeout-kills-process")
     assert handed["expect"]["invariant"] == "the node fails between 0.5 s and 2 s and the process is gone"
     begin = time.perf_counter()
     found = play(handed["given"], tmp=tmp_path)
@@ -94,7 +67,7 @@ def test_056_a_timeout_ends_the_process(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", NAMED_ATTRIBUTE)
 def test_a_restricted_script_that_walks_attributes_fails_and_the_error_names_one(name: str) -> None:
-    handed = case(name)
+    handed = read_case(name)
     found = play(handed["given"])
     assert holds(handed["expect"], found), found
     assert NAMED_ATTRIBUTE[name] in found["text"]

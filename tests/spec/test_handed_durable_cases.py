@@ -20,19 +20,13 @@ from plaita.core.executor import FlowExecution
 from plaita.core.flow import Flow
 from plaita.ports.values import RunId
 from plaita.server.worker import Worker, WorkerOptions
+from tests.spec.handed import read_case
 from tests.support.fleet import Fleet, wait_until
 from tests.support.http_stub import JSON_TYPE, Reply, Seen, Stub, as_json, serving
 
-CASES = Path(__file__).parents[1] / "cases"
 PATIENCE_S = 30
 
 pytestmark = pytest.mark.timeout(60)
-
-
-def case(number: str) -> dict[str, Any]:
-    [path] = CASES.glob(f"{number}-*.json")
-    found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    return found
 
 
 @dataclass
@@ -102,7 +96,7 @@ async def shop(tmp_path: Path) -> Any:
 
 
 async def test_085_two_starts_under_one_key_are_one_execution(shop: Shop, stub: Stub, counter: Counter) -> None:
-    given = case("085")["given"]
+    given = read_case("085")["given"]
     await publish(shop.store, flow_of(given, stub))
     for i in range(7):
         for run_id in (f"u{i}", f"v{i}"):
@@ -119,7 +113,7 @@ async def test_085_two_starts_under_one_key_are_one_execution(shop: Shop, stub: 
 
 
 async def test_086_a_transient_failure_goes_on_from_the_checkpoint(shop: Shop, stub: Stub, counter: Counter) -> None:
-    wanted = case("086")
+    wanted = read_case("086")
     counter.drops = {"fin": 1}
     await publish(shop.store, flow_of(wanted["given"], stub))
     await shop.send("m", type="start", flow_id="three", execution_id="r1")
@@ -137,7 +131,7 @@ async def test_086_a_transient_failure_goes_on_from_the_checkpoint(shop: Shop, s
 
 
 async def test_087_a_permanent_failure_ends_in_an_error_that_counts(shop: Shop, stub: Stub, counter: Counter) -> None:
-    wanted = case("087")
+    wanted = read_case("087")
     counter.drops = {"fin": 1_000}
     shop.options = WorkerOptions(poll_ms=20, attempts_max=3)
     await publish(shop.store, flow_of(wanted["given"], stub))
@@ -157,7 +151,7 @@ async def test_087_a_permanent_failure_ends_in_an_error_that_counts(shop: Shop, 
 
 
 async def test_094_a_value_that_can_be_stored_or_fails_at_once(shop: Shop, stub: Stub, counter: Counter) -> None:
-    wanted = case("094")
+    wanted = read_case("094")
     await publish(shop.store, flow_of(wanted["given"], stub))
     await shop.send("m", type="start", flow_id="keys", execution_id="k1", params=wanted["given"]["input"])
 
@@ -172,7 +166,7 @@ async def test_094_a_value_that_can_be_stored_or_fails_at_once(shop: Shop, stub:
 
 
 async def test_098_a_start_of_an_unknown_flow_can_be_looked_up(shop: Shop) -> None:
-    wanted = case("098")
+    wanted = read_case("098")
     await shop.send("m1", **wanted["given"]["message"])
 
     async def ended() -> bool:
@@ -215,7 +209,7 @@ async def accepted(shop: Shop) -> None:
 
 
 async def test_106_a_resume_of_another_wait_changes_nothing(shop: Shop, stub: Stub) -> None:
-    wait_id = await waiting(shop, stub, case("106")["given"], "v2")
+    wait_id = await waiting(shop, stub, read_case("106")["given"], "v2")
     await shop.send("wrong", type="resume", execution_id="v2", wait_id="wrong", data={"n": 1})
     await accepted(shop)
     assert await shop.status("v2") == "suspended"
@@ -226,7 +220,7 @@ async def test_106_a_resume_of_another_wait_changes_nothing(shop: Shop, stub: St
 
 
 async def test_107_continue_skips_no_wait_and_ends_nothing(shop: Shop, stub: Stub) -> None:
-    await waiting(shop, stub, case("107")["given"], "v3")
+    await waiting(shop, stub, read_case("107")["given"], "v3")
     await shop.send("go", type="resume", resume_type="continue", execution_id="v3")
     await accepted(shop)
     assert await shop.status("v3") == "suspended"
@@ -237,7 +231,7 @@ async def test_107_continue_skips_no_wait_and_ends_nothing(shop: Shop, stub: Stu
 
 
 async def test_108_an_event_is_not_lost_between_the_wait_and_its_answer(shop: Shop, stub: Stub) -> None:
-    given = case("108")["given"]
+    given = read_case("108")["given"]
     await acting.publish_event(shop.store, "go", {"early": True}, "v4")
     await waiting(shop, stub, given, "v4")
     assert await shop.status("v4") == "suspended", "an uncorrelated wait sees events since it waits, as documented"
@@ -254,7 +248,7 @@ async def test_108_an_event_is_not_lost_between_the_wait_and_its_answer(shop: Sh
 
 
 def test_115_a_delay_takes_digits() -> None:
-    wanted = case("115")
+    wanted = read_case("115")
     flow = Flow.model_validate(wanted["given"]["flow"])
     step = FlowExecution().run_distributed(flow, wanted["given"]["input"])
     step = FlowExecution().run_distributed(flow, saved_context=step["context"])
@@ -262,7 +256,7 @@ def test_115_a_delay_takes_digits() -> None:
 
 
 async def test_116_a_delay_that_makes_no_sense_fails_by_name(shop: Shop) -> None:
-    wanted = case("116")["given"]
+    wanted = read_case("116")["given"]
     await publish(shop.store, Flow.model_validate(wanted["flow"]))
     for i, value in enumerate(wanted["inputs"]):
         await start_published(shop.store, "dl", value, StartOptions(execution_id=f"d{i}"))
@@ -276,7 +270,7 @@ async def test_116_a_delay_that_makes_no_sense_fails_by_name(shop: Shop) -> None
 
 
 async def test_141_a_lone_surrogate_wedges_nothing(shop: Shop, stub: Stub, counter: Counter) -> None:
-    wanted = case("141")
+    wanted = read_case("141")
     counter.replies = {"sur": Reply(200, JSON_TYPE, b'{"v": "\\ud800"}')}
     await publish(shop.store, flow_of(wanted["given"], stub))
     await shop.send("m", type="start", flow_id="sur", execution_id="k4")
@@ -292,7 +286,7 @@ async def test_141_a_lone_surrogate_wedges_nothing(shop: Shop, stub: Stub, count
 def test_090_a_worker_that_was_stopped_longer_than_its_lease_does_no_harm(
     tmp_path: Path, stub: Stub, counter: Counter
 ) -> None:
-    wanted = case("090")
+    wanted = read_case("090")
     fleet = Fleet(tmp_path, ("--lease-ttl-seconds", "3"))
     flow = flow_of(wanted["given"], stub)
     for node in flow.nodes:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,17 +10,12 @@ import pytest
 
 from plaita.core.flow import Flow
 from plaita.runtime import Runtime
-from plaita.settings import Settings, use_settings
 
 FLOWS = Path(__file__).parents[1] / "flows"
 PLAIN = ("14-code-python", "15-calculate")
 
 
-@pytest.fixture(autouse=True)
-def settings() -> Iterator[None]:
-    use_settings(Settings())
-    yield
-    use_settings(None)
+pytestmark = pytest.mark.usefixtures("default_settings")
 
 
 def handed(name: str) -> dict[str, Any]:

@@ -7,17 +7,14 @@ import math
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from plaita.base.errors import PlaitaError
 from plaita.core.flow import Flow
-from tests.spec.deviations import exactly
+from tests.spec.handed import cases_of, ending, holds, read_case
 from tests.support.http_stub import JSON_TYPE, Reply, Stub, redirect, serving
 
-CASES = Path(__file__).parents[1] / "cases"
 IDS = (
     "068-http-nan-body",
     "070-ssrf-unspecified-v6",
@@ -51,29 +48,10 @@ def connects() -> Iterator[list[object]]:
         _connects.remove(found)
 
 
-def read_case(name: str) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((CASES / f"{name}.json").read_text(encoding="utf-8"))
-    return found
-
-
 def play(given: dict[str, Any], port: int) -> dict[str, Any]:
     """The value of a flow, or the kind and text of its error."""
     flow = Flow.from_string(json.dumps(given["flow"]).replace("PORT", str(port)))
-    try:
-        return {"value": flow.run(given["input"])}
-    except PlaitaError as e:
-        return {"error_kind": e.kind, "text": str(e)}
-
-
-def holds(expect: dict[str, Any], found: dict[str, Any]) -> bool:
-    """Does an expectation hold? Invariants and what must never be are checked by each test."""
-    unknown = expect.keys() - {"value", "error_kind", "must_name", "any_of", "invariant", "never"}
-    assert not unknown, f"no check for {unknown}"
-    if "any_of" in expect:
-        return any(holds(one, found) for one in expect["any_of"])
-    if "error_kind" in expect:
-        return found.get("error_kind") == expect["error_kind"] and expect.get("must_name", "") in found["text"]
-    return "value" not in expect or ("value" in found and exactly(found["value"]) == exactly(expect["value"]))
+    return ending(lambda: flow.run(given["input"]))
 
 
 def floats(value: Any) -> Iterator[float]:
@@ -131,11 +109,9 @@ def _sent(stub: Stub) -> set[str]:
 
 
 def test_every_case_about_requests_is_played_here() -> None:
-    cases = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(CASES.glob("*.json"))]
     about = {
         case["id"]
-        for case in cases
-        if case["area"] in ("node", "security")
-        and any(node["type"] == "http" for node in case["given"].get("flow", {}).get("nodes", []))
+        for case in cases_of("node", "security")
+        if any(node["type"] == "http" for node in case["given"].get("flow", {}).get("nodes", []))
     }
     assert about == set(IDS)

@@ -55,7 +55,12 @@ MANY_PARAMETERS: dict[str, str] = {
     "plaita/event/memory.py::InMemoryEventBus.register_subscription": "the documented signature",
     "plaita/ports/queries.py::QueryStore.runs": "a filter is a parameter; all are keywords with defaults",
 }
-MANY_PARAMETERS_FOLDERS = {"plaita/cli/": "a parameter of a command is an option"}
+MANY_PARAMETERS_FOLDERS = {
+    "plaita/cli/": "a parameter of a command is an option",
+    "plaita/dsl/nodes.py": "a parameter of a factory is a field of the node",
+    "plaita/dsl/builder.py": "a parameter of a builder is a field of the flow",
+    "plaita/dsl/codeflow/decorating.py": "a parameter of a decorator is a field of the flow",
+}
 BROAD_CATCHES: dict[str, str] = {
     "plaita/backends/sqlite/gate.py::SqliteGate._try_batch": "a verb's error belongs to its caller, not to the batch",
     "plaita/core/callback.py::call_hook": "a callback is foreign code: an observer must not change what it observes",

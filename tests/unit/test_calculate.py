@@ -71,7 +71,7 @@ def test_an_object_that_is_no_call_is_a_value() -> None:
 @pytest.mark.parametrize(
     ("expression", "code", "text"),
     [
-        (None, "bad_field", "a calculation is an object"),
+        (None, "calculation_missing", "no expression"),
         ("{", "bad_field", "the text is no call"),
         ({"params": {}}, "bad_field", "function_name"),
         (call("ad", left=1, right=1), "unknown_function", "did you mean 'add'?"),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -20,18 +19,14 @@ from plaita.node.code import (
     run_python_subprocess,
 )
 from plaita.node.registry import NodeRegistry
-from plaita.settings import Settings, load_settings, use_settings
+from plaita.settings import load_settings, use_settings
 from tests.support.flows import chain
 from tests.support.scripts import flow_with, script
 
 GOOD = "def run(d):\n    return d"
 
 
-@pytest.fixture(autouse=True)
-def settings() -> Iterator[None]:
-    use_settings(Settings())
-    yield
-    use_settings(None)
+pytestmark = pytest.mark.usefixtures("default_settings")
 
 
 def load(registry: NodeRegistry | None = None, **fields: Any) -> Flow:

@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from plaita.base.errors import PlaitaError
-from plaita.settings import Settings, use_settings
 from tests.support.scripts import run_script
 
-
-@pytest.fixture(autouse=True)
-def settings() -> Iterator[None]:
-    use_settings(Settings())
-    yield
-    use_settings(None)
+pytestmark = pytest.mark.usefixtures("default_settings")
 
 
 def run(code: str, value: Any = None) -> Any:

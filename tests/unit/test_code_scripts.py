@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import gc
 import json
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,7 +18,6 @@ from plaita.settings import Settings, use_settings
 from tests.support.fleet import wait_until
 from tests.support.flows import chain
 from tests.support.scripts import flow_with, is_alive, pids_in, run_script
-
 
 pytestmark = pytest.mark.usefixtures("default_settings")
 

@@ -19,6 +19,10 @@ DIFFERENCES = (Path(__file__).parents[2] / "docs" / "reference" / "differences.m
 NODE: Final = "id name desc output next timeout source_line timeout_handler error_handler"
 
 CALLED: Final = {
+    "plaita.cli.main": "argv",
+    "plaita.dsl.build": "flow_id input_type output_type desc version author timeout global_context metadata",
+    "plaita.dsl.codeflow.compile_source": "src flow_id opts",
+    "plaita.dsl.codeflow.flow": "flow_id desc version author timeout global_context metadata",
     "plaita.core.flow.Flow": (
         "flow_id version runtime input_type output_type nodes author desc metadata timeout global_context expose_env"
     ),
@@ -187,8 +191,6 @@ LATER: Final = (
     "plaita.server.event_filter.EventFilter",
     "plaita.server.flow_worker.FlowWorker",
     "plaita.server.task_queue.RedisStreamTaskQueue",
-    "plaita.dsl.codeflow.compile_source",
-    "plaita.dsl.codeflow.flow",
     "plaita.event.redis.RedisEventSubscriptionStorage",
     "plaita.server.control.ControlListener",
     "plaita.server.event_reconcile.EventReconciler",
@@ -206,7 +208,6 @@ LATER: Final = (
     "plaita.RedisExecutionStorage",
     "plaita.RedisFlowStorage",
     "plaita.client.PlaitaClient",
-    "plaita.dsl.build",
     "plaita.event.RedisEventBus",
     "plaita.event.redis.RedisEventBus",
     "plaita.storage.RedisFlowStorage",

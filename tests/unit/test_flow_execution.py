@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import threading
 from collections.abc import Iterator
@@ -311,6 +312,20 @@ def test_one_execution_runs_one_flow_at_a_time() -> None:
         execution.execute(flow_of(chain(ADD)), {"x": 1})
     steps.close()
     assert execution.execute(flow_of(chain(ADD)), {"x": 1}) == 2
+
+
+async def test_one_execution_runs_one_flow_at_a_time_in_a_loop_too() -> None:
+    execution, flow = FlowExecution(), flow_of(chain({"id": "n", "type": "stuck"}), Stuck)
+    Stuck.runs.clear()
+    first = asyncio.create_task(execution.arun_compatible(flow))
+    await asyncio.to_thread(Stuck.runs.wait, 10)
+    with pytest.raises(FlowExecutionException, match="runs already"):
+        await execution.arun_compatible(flow_of(chain(ADD)), x=1)
+    execution.cancel()
+    with pytest.raises(FlowCancelledException):
+        await first
+    assert await execution.arun_compatible(flow_of(chain(ADD)), x=1) == 2
+    assert not execution.cancel_requested
 
 
 def test_a_closed_generator_still_tells_the_end() -> None:

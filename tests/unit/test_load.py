@@ -248,9 +248,11 @@ ROWS = [
     ),
     Row(
         "branch_without_condition",
-        chain({"id": "s", "type": "switch", "branches": [{"next": "end"}]}),
+        chain({"id": "s", "type": "switch", "branches": [{"next": "end"}, {"next": "end", "isDefault": True}]}),
         "$.nodes[1].branches[0]",
         "{",
+        "isDefault",
+        "warning",
     ),
     Row("unreachable", {"nodes": [*chain()["nodes"], outside("lost")]}, "$.nodes[2]", "{", severity="warning"),
     Row("unreachable", {"nodes": [*chain()["nodes"], assign(1)]}, "$.nodes[2]", "{", severity="warning"),

@@ -6,8 +6,10 @@ import asyncio
 
 import pytest
 
+from plaita.base.errors import NotSupported
 from plaita.server.control import ControlCommand
 from plaita.server.execution_lease import NullExecutionLease, holder_instance_id, new_holder_token
+from plaita.server.factory import create_storage_component
 from plaita.server.registry import ServiceInfo
 from plaita.server.tenant_context import (
     current_tenant,
@@ -40,6 +42,12 @@ async def test_a_tenant_of_one_task_is_not_seen_by_another() -> None:
         return current_tenant()
 
     assert [*await asyncio.gather(work("acme"), work(None))] == ["acme", "default"]
+
+
+@pytest.mark.parametrize("given", [{}, {"file": "orders.db"}])
+def test_a_storage_in_a_file_needs_the_path_of_the_file(given: dict[str, str]) -> None:
+    with pytest.raises(NotSupported, match="takes path, not"):
+        create_storage_component("sqlite", "flow", **given)
 
 
 def test_a_service_describes_itself_and_is_read_again() -> None:

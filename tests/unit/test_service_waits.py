@@ -183,7 +183,7 @@ def test_a_secret_that_an_expression_gives_is_refused_where_it_would_have_to_be_
         ({**REDIS, "queue_type": "set"}, "needs list or stream or pubsub, not 'set'"),
         ({**REDIS, "redis_port": 70_000}, "70000 is not a whole number from 1 to 65535"),
         ({**REDIS, "redis_port": True}, "True is not a whole number"),
-        ({**REDIS, "subscription_timeout": "soon"}, "'soon' is not a number"),
+        ({**REDIS, "subscription_timeout": "soon"}, "'soon' is neither a number nor a duration"),
         ({**KAFKA, "bootstrap_servers": " , "}, "no server is named"),
         ({**KAFKA, "bootstrap_servers": 5}, "is not a list of servers"),
         ({**KAFKA, "security_protocol": "SASL_SSL"}, "SASL_SSL needs sasl_mechanism, sasl_username and sasl_password"),

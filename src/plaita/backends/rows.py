@@ -10,7 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-from plaita.policy.lease import DAY_MS, DEFAULT_LEASE, LeasePlan
+from plaita.base.duration import DAY_MS
+from plaita.policy.lease import DEFAULT_LEASE, LeasePlan
 from plaita.ports.flows import FlowVersion
 from plaita.ports.inbox import DeadLetter, Message
 from plaita.ports.processes import Process

@@ -9,7 +9,6 @@ from plaita.base.errors import NotInRelease
 
 REDIS: Final = ("the Redis store comes later", "use the embedded store: Runtime.open(), plaita worker")
 CONSOLE: Final = ("the console comes later", "read flows with Flow.from_file, or plaita flows")
-FRONT_ENDS: Final = ("the Python front ends come later", "write the flow as JSON or YAML, or with Flow(nodes=[…])")
 TRACING: Final = ("tracing by Langfuse is not part of it", "write a FlowCallback")
 
 

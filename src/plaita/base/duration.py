@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import re
+from typing import Final
 
+DAY_MS: Final = 86_400_000
 _ISO = re.compile(
     r"P(?=.)(?:(?P<w>\d+(?:\.\d+)?)W)?(?:(?P<d>\d+(?:\.\d+)?)D)?"
     r"(?:T(?=.)(?:(?P<h>\d+(?:\.\d+)?)H)?(?:(?P<m>\d+(?:\.\d+)?)M)?(?:(?P<s>\d+(?:\.\d+)?)S)?)?",
     re.ASCII,
 )
-_UNIT_MS = {"w": 604_800_000, "d": 86_400_000, "h": 3_600_000, "m": 60_000, "s": 1000}
+_UNIT_MS = {"w": 604_800_000, "d": DAY_MS, "h": 3_600_000, "m": 60_000, "s": 1000}
 _DIGITS = re.compile(r"\d{1,15}", re.ASCII)
 
 
 def parse_duration_ms(value: object) -> int:
     """Milliseconds of ``1500``, ``"1500"`` or ``"PT1.5S"``; raises ``ValueError`` in words a person can act on."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
-        raise ValueError(f"a duration is milliseconds or ISO 8601 text, not {type(value).__name__}")
+        shown = "null" if value is None else type(value).__name__
+        raise ValueError(f"a duration is milliseconds or ISO 8601 text, not {shown}")
     if isinstance(value, str):
         if _DIGITS.fullmatch(value):
             return int(value)

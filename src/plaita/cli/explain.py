@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from plaita.cli.options import AsJson, Debug, ExecutionId, Store
 
@@ -10,6 +10,9 @@ if TYPE_CHECKING:
     from plaita.cli.desk import Desk
     from plaita.cli.wording import Wording
     from plaita.control.explaining import Reason
+
+ENDED: Final = ("completed", "cancelled", "failed")
+"""Codes of reasons whose time is that of the end."""
 
 
 def explain(execution_id: ExecutionId, store: Store = None, as_json: AsJson = False, debug: Debug = False) -> None:
@@ -44,6 +47,3 @@ def _lines(reason: Reason, wording: Wording) -> list[str]:
     times += [f"ended {wording.when(until)}"] if until and reason.code in ENDED else []
     head = ", ".join([reason.text, *times])
     return [head, *(f"  {wording.command(*words)}" for words in reason.do)]
-
-
-ENDED = ("completed", "cancelled", "failed")

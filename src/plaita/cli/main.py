@@ -6,7 +6,7 @@ import os
 import sys
 import traceback
 from collections.abc import Callable, Sequence
-from types import TracebackType
+from types import ModuleType, TracebackType
 from typing import Annotated, Final
 
 import typer
@@ -34,11 +34,13 @@ from plaita.cli import (
     wait,
     worker,
 )
+from plaita.cli import build as build_command
 from plaita.cli.failing import FAILED, INTERRUPTED, USAGE, complain, report, report_usage
 
 COMMANDS: Final[tuple[tuple[Callable[..., None], str], ...]] = (
     (run.run, "plaita run order.yaml -i amount=120"),
     (validate.validate, "plaita validate --strict order.yaml"),
+    (build_command.build, "plaita build order.py --check"),
     (test.test, "plaita test order.yaml -k refund"),
     (publish.publish, "plaita publish order.yaml"),
     (publish.flows, "plaita flows"),
@@ -114,20 +116,30 @@ def _nothing() -> None:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """The entry point: runs a command and exits with its code."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    if "--debug" not in _options_of(given):
+        sys.excepthook = _unexpected
+    sys.exit(answer(given))
+
+
+def answer(arguments: Sequence[str]) -> int:
+    """Run a command and answer its exit code."""
     if sys.platform == "win32":
         complain("plaita runs on Linux and macOS, not on Windows", "use WSL 2")
-        sys.exit(USAGE)
-    given = list(sys.argv[1:] if arguments is None else arguments)
-    options = given[: given.index("--")] if "--" in given else given
-    as_json, debug = "--json" in options, "--debug" in options
-    if not debug:
-        sys.excepthook = _unexpected
+        return USAGE
+    options = _options_of(arguments)
     try:
-        sys.path.append(os.getcwd())  # noqa: PTH109
+        here = os.getcwd()  # noqa: PTH109
+        if here not in sys.path:
+            sys.path.append(here)
     except FileNotFoundError:
         complain("the current directory does not exist any more", "cd to another one")
-        sys.exit(USAGE)
-    sys.exit(_run(given or ["--help"], as_json=as_json, debug=debug))
+        return USAGE
+    return _run(list(arguments) or ["--help"], as_json="--json" in options, debug="--debug" in options)
+
+
+def _options_of(given: Sequence[str]) -> Sequence[str]:
+    return given[: given.index("--")] if "--" in given else given
 
 
 def _run(arguments: list[str], *, as_json: bool, debug: bool) -> int:
@@ -157,6 +169,15 @@ def _unexpected(kind: type[BaseException], error: BaseException, trace: Tracebac
     where = f" ({at.filename}:{at.lineno})" if at is not None else ""
     complain(f"unexpected {kind.__name__}: {error}{where}", "this is a bug; --debug shows how it came to it")
 
+
+class _Callable(ModuleType):
+    """``from plaita.cli import main`` gives this module, and programs call it: it answers the exit code."""
+
+    def __call__(self, argv: Sequence[str] | None = None) -> int:
+        return answer(list(sys.argv[1:] if argv is None else argv))
+
+
+sys.modules[__name__].__class__ = _Callable
 
 if __name__ == "__main__":
     main()

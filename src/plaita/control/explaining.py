@@ -82,11 +82,7 @@ def takes(process: Process, run: RunView) -> bool:
 
 def reasons(facts: Facts) -> list[Reason]:
     """Every reason, the one that matters most first."""
-    run = facts.run
-    found = [_ended(run)] if run.status in TERMINAL else [*_live(facts)]
-    if run.status not in TERMINAL and run.cancel:
-        text = "somebody asked to cancel it; whoever holds it ends it at the next step"
-        found.insert(0, Reason("cancel_requested", text))
+    found = [_ended(facts.run)] if facts.run.status in TERMINAL else [*_live(facts)]
     return [*found, *(_letter(letter) for letter in facts.letters)]
 
 
@@ -108,6 +104,8 @@ def _ended(run: RunView) -> Reason:
 
 def _live(facts: Facts) -> Iterator[Reason]:
     run = facts.run
+    if run.cancel:
+        yield Reason("cancel_requested", "somebody asked to cancel it; whoever holds it ends it at the next step")
     if run.blocked_reason:
         yield _blocked(facts)
     elif run.token is not None:

@@ -33,23 +33,23 @@ class FlowFile:
 
 def is_flow_file(text: str) -> bool:
     """Does the text name a file, rather than a published flow?"""
-    return text.endswith(SUFFIXES) or "/" in text
+    return text.endswith(SUFFIXES) or "/" in text or ".py:" in text
 
 
 def read_flow_file(path: str | Path, imports: Sequence[str] = ()) -> FlowFile:
-    """A flow from JSON, YAML, or the attribute ``flow`` of a Python file.
+    """A flow from JSON, YAML or a Python file: its attribute ``flow``, its only flow, or ``file.py:name``.
 
     ``imports`` and those the file names in ``metadata.imports`` (paths beside it) are imported first. Raises
     ``NotFound`` (no such file or module) and ``FlowLoadError`` (everything that is wrong with the flow).
     """
-    path = Path(path)
+    path, wanted = _split(Path(path))
     if not path.is_file():
         raise NotFound(f"there is no flow file {path}", _like(path))
     given = tuple(absolute(name) for name in imports)
     for name in given:
         import_nodes(name)
     if path.suffix == ".py":
-        flow = _from_python(path)
+        flow = _from_python(path, wanted)
         own: tuple[str, ...] = (str(path.resolve()),)
     else:
         flow, own = _from_text(path)
@@ -76,14 +76,24 @@ def _like(path: Path) -> str:
     return suggest(path.name, [p.name for p in beside if p.suffix in SUFFIXES]) or "check the path"
 
 
-def _from_python(path: Path) -> Flow:
+def _split(path: Path) -> tuple[Path, str]:
+    """The file of ``order.py:refund`` and the name of the flow in it."""
+    name, _, wanted = path.name.rpartition(":")
+    return (path.with_name(name), wanted) if name.endswith(".py") and not path.is_file() else (path, "")
+
+
+def _from_python(path: Path, wanted: str) -> Flow:
     full = str(path.resolve())
     import_nodes(full)
-    flow = getattr(load_module(full), "flow", None)
-    if not isinstance(flow, Flow):
-        what = "no attribute 'flow'" if flow is None else f"'flow' is {type(flow).__name__}, not a Flow"
-        issue = Issue("error", "no_flow", "$", what, "assign flow = Flow(…) in the module")
-        raise FlowLoadError([issue], str(path))
+    module = load_module(full)
+    flows = {name: value for name, value in vars(module).items() if isinstance(value, Flow)}
+    only = next(iter(flows.values())) if len(set(map(id, flows.values()))) == 1 else None
+    flow = flows.get(wanted) if wanted else flows.get("flow", only)
+    if flow is None:
+        names = ", ".join(flows)
+        what = f"it has no flow {wanted!r}" if wanted else "it has several flows" if flows else "it has no flow"
+        hint = f"name one: {path}:{next(iter(flows))} (flows: {names})" if flows else "assign flow = Flow(…), or @flow"
+        raise FlowLoadError([Issue("error", "no_flow", "$", what, hint)], str(path))
     _ = flow.program
     return flow
 

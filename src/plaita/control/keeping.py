@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
+from plaita.base.duration import DAY_MS
 from plaita.base.moment import iso
 from plaita.control.shapes import Shape
 from plaita.ports.backend import Backend
-
-DAY_MS = 86_400_000
 
 
 async def list_flows(store: Backend) -> Shape:

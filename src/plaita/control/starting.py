@@ -9,7 +9,7 @@ from plaita.base.clock import new_id
 from plaita.base.errors import Conflict, FlowLoadError
 from plaita.base.ids import check_id, start_digest
 from plaita.base.json import Json, admit, encode
-from plaita.control.definitions import find
+from plaita.control.definitions import find, published
 from plaita.core.closure import close_over, open_closure
 from plaita.core.flow import Flow
 from plaita.core.imports import import_nodes
@@ -19,9 +19,7 @@ from plaita.ports.backend import Backend
 from plaita.ports.runs import Submission, SubmitConflict, Submitted, Tombstoned
 from plaita.ports.values import RunId
 
-__all__ = [
-    "StartOptions", "check_input", "complete", "declared_input", "name_of", "publish", "start_flow", "start_published",
-]  # fmt: skip
+__all__ = ["StartOptions", "check_input", "declared_input", "publish", "start_flow", "start_published"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,13 +67,11 @@ async def start_published(
 
 async def declared_input(store: Backend, flow_id: str, version: str, imports: Sequence[str]) -> Property | None:
     """The input type of a published flow; ``None`` when undeclared or not loadable here. Raises ``NotFound``."""
-    _, document = await find(store, flow_id, version)
-    for name in imports:
-        import_nodes(name)
     try:
-        found: Property | None = open_closure(document).declared_input()
+        flow = await published(store, flow_id, version, imports)
     except FlowLoadError:
         return None
+    found: Property | None = flow.declared_input()
     return found
 
 

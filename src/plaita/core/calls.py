@@ -8,7 +8,7 @@ import json
 import os
 import re
 import threading
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from pydantic import ValidationError
@@ -18,27 +18,23 @@ from plaita.base.json import Json, admit
 from plaita.core.errors import FlowResultError, NodeException
 from plaita.engine.effects import Call, Raised, Returned
 from plaita.engine.expression import EvaluationError, Names, compile_value, get_default_expression_registry
+from plaita.engine.expression.documented import CONTEXT_ROOTS
 from plaita.engine.expression.paths import ROOTS
+from plaita.engine.expression.scope import FixedFacts
 from plaita.engine.failing import fingerprint, outcome_of
 from plaita.engine.failure import NODE_CODE, Failure, FailureRaised
 from plaita.engine.machine import Run
 from plaita.engine.program import Graph
 from plaita.engine.values import copied
+from plaita.node.network.failures import CANNOT_BUILD
 
 _COMPILED_MAX = 512
 """Values of one graph that are kept compiled."""
 _NAME = re.compile(r"[\w-]+")
-_SHOWN_ROOTS = tuple(name for name in ROOTS if name not in ("ENV", "FLOW"))
+_SHOWN_ROOTS = tuple(name for name in CONTEXT_ROOTS if name != "ENV")
 """Roots that a node may ask for by name: not the environment."""
 TEXT_MAX = 20_000
 """Characters of an error's text that are kept."""
-
-
-@dataclass(frozen=True, slots=True)
-class _CallFacts:
-    execution_id: str
-    now_ms: int
-    timezone: str | None
 
 
 class CallScope:
@@ -51,7 +47,7 @@ class CallScope:
         self.graph, self.input, self.nodes, self.parent = frame.graph, frame.input, frame.nodes, frame.parent
         self.globals, self.env, self.extra = frame.globals, frame.env, frame.extra
         self.flow_id, self.last_id, self.branch = frame.flow_id, frame.last_id, frame.branch
-        self.run = _CallFacts(frame.run.execution_id, call.issued_ms, frame.run.timezone)
+        self.run = FixedFacts(frame.run.execution_id, call.issued_ms, frame.run.timezone)
 
 
 class NodeExecution:
@@ -293,7 +289,7 @@ def _failure_of(error: BaseException, call: Call) -> Failure:
         return Failure("error_result", _code(error.code), _stored(error.message), "error_result")
     if isinstance(error, NodeException):
         text = f"node {node.id!r} ({node.type}): {_stored(error.message)}"
-        return Failure("node_error", _code(error.code), text, retryable=True)
+        return Failure("node_error", _code(error.code), text, retryable=error.code != CANNOT_BUILD)
     if isinstance(error, PlaitaError) and not isinstance(error, EvaluationError | InputError):
         return Failure(error.kind, NODE_CODE, f"node {node.id!r} ({node.type}): {_stored(error)}")
     permanent = isinstance(error, ValueError | TypeError | ValidationError | NotImplementedError)

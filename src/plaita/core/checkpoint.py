@@ -13,7 +13,8 @@ from typing import Any
 
 from plaita.base.errors import InputError, ResumeError
 from plaita.base.json import Json, admit, decode, encode
-from plaita.engine.delta import FORMAT, restore, take_delta
+from plaita.engine.delta import Cursor, Head, restore, take_delta
+from plaita.engine.expression.documented import CONTEXT_ROOTS
 from plaita.engine.expression.scope import ABSENT
 from plaita.engine.frames import READY, WAITING
 from plaita.engine.machine import Conditions, Run
@@ -21,7 +22,7 @@ from plaita.engine.program import CNode, Program
 from plaita.engine.values import copied
 
 FRAMES = "$FRAMES"
-OWN = ("INPUT", "NODE", "GLOBAL", "PARENT", "ENV", "FLOW_ID", "EXECUTION_ID", "LAST_NODE", "BRANCH", "FRAMES")
+OWN = (*CONTEXT_ROOTS, "FRAMES")
 
 Stored = dict[str, bytes]
 
@@ -110,8 +111,8 @@ def _object(context: Mapping[str, Any], key: str) -> dict[str, Json]:
 
 def _waits_at(stored: Stored) -> str | None:
     """The node of the flow itself that waits."""
-    cursor = decode(stored["f"])
-    return cursor[3] if cursor[4] == WAITING else None
+    cursor = Cursor(*decode(stored["f"]))
+    return cursor.node if cursor.state == WAITING else None
 
 
 def _rebuilt(program: Program, context: Mapping[str, Any], now_ms: int) -> Stored:
@@ -120,22 +121,22 @@ def _rebuilt(program: Program, context: Mapping[str, Any], now_ms: int) -> Store
     at = _following(program, context)
     waits = at is not None and at.id == last and at.waiting is not None
     visits = {cn.id: 1 for node_id in nodes if (cn := program.root.nodes.get(node_id)) is not None and cn.counted}
-    cursor = [
-        None,
-        None,
-        None,
-        None if at is None else at.id,
-        WAITING if waits else READY,
-        last if not waits and last in program.root.nodes else None,
-        visits or None,
-        0,
-        [None, None, None, None],
-        f"@{last}#{visits.get(str(last), 1)}" if waits else None,
-        None,
-    ]
+    cursor = Cursor(
+        host=None,
+        host_node=None,
+        key=None,
+        node=None if at is None else at.id,
+        state=WAITING if waits else READY,
+        last=last if not waits and last in program.root.nodes else None,
+        visits=visits or None,
+        attempt=0,
+        times=[None, None, None, None],
+        open=f"@{last}#{visits.get(str(last), 1)}" if waits else None,
+        stamp=None,
+    )
     timeout = program.root.timeout
-    head = [FORMAT, now_ms, None if timeout is None else now_ms + timeout, 0, now_ms, 0, [] if waits else [""]]
-    return {"f": encode(cursor), "h": encode(head)}
+    head = Head(now_ms, None if timeout is None else now_ms + timeout, 0, now_ms, 0, [] if waits else [""])
+    return {"f": cursor.encoded(), "h": head.encoded()}
 
 
 def _following(program: Program, context: Mapping[str, Any]) -> CNode | None:

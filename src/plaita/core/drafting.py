@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, TypeVar
 
-from pydantic import PrivateAttr, ValidationError
+from pydantic import BaseModel, PrivateAttr, ValidationError
 
 from plaita.base.issues import Issue
 from plaita.base.json import step_of
@@ -14,6 +15,7 @@ from plaita.engine.values import OperationError, check_stored
 from plaita.node.basic import Node
 from plaita.node.registry import NodeRegistry
 
+M = TypeVar("M", bound=BaseModel)
 _FLOWS_INSIDE = frozenset(("childFlow", "child_flow", "branches"))
 
 
@@ -57,7 +59,7 @@ def draft_node(raw: Any, index: int, registry: NodeRegistry, issues: list[Issue]
         found += deep_fields(raw, path, node_id)
         if not found:
             try:
-                node: Node = cls.__pydantic_validator__.validate_python(raw)
+                node: Node = validated(cls, raw)
                 return node
             except ValidationError as e:
                 found += field_issues(e, raw, path, node_id)
@@ -65,6 +67,48 @@ def draft_node(raw: Any, index: int, registry: NodeRegistry, issues: list[Issue]
     stand_in = Unreadable(id=node_id or f"#{index}")
     stand_in._raw, stand_in._meant = raw, cls
     return stand_in
+
+
+def validated(cls: type[M], raw: dict[str, Any]) -> M:
+    """A model of a document. Null in a field that does not take it means that the field was left out.
+
+    Raises ``ValidationError``.
+    """
+    try:
+        model: M = cls.__pydantic_validator__.validate_python(raw)
+    except ValidationError as e:
+        less = _without_nulls(raw, e)
+        if less is None:
+            raise
+        model = cls.__pydantic_validator__.validate_python(less)
+    return model
+
+
+def _without_nulls(raw: dict[str, Any], error: ValidationError) -> dict[str, Any] | None:
+    """The document without the nulls that were refused; ``None`` when no null was."""
+    less, found = copy.deepcopy(raw), False
+    for refused in error.errors(include_url=False, include_context=False, include_input=False):
+        at: Any = less
+        for step in refused["loc"][:-1]:
+            at = _inside(at, step)
+        last = _spelled(at, refused["loc"][-1]) if refused["loc"] else None
+        if isinstance(at, dict) and last in at and at[last] is None:
+            del at[last]
+            found = True
+    return less if found else None
+
+
+def _spelled(at: Any, step: int | str) -> int | str:
+    """The key as the document has it; pydantic names the field or one of its spellings."""
+    if isinstance(step, int) or not isinstance(at, dict) or step in at:
+        return step
+    return next((k for k in at if fold(str(k)) == fold(step)), step)
+
+
+def _inside(at: Any, step: int | str) -> Any:
+    if isinstance(step, int):
+        return at[step] if isinstance(at, list) and step < len(at) else None
+    return at.get(_spelled(at, step)) if isinstance(at, dict) else at
 
 
 def deep_fields(raw: dict[str, Any], path: str, node_id: str | None) -> list[Issue]:
@@ -86,15 +130,8 @@ def field_issues(error: ValidationError, raw: dict[str, Any], path: str, node_id
         where = path
         at: Any = raw
         for step in found["loc"]:
-            if isinstance(step, int):
-                where = step_of(where, step)
-                at = at[step] if isinstance(at, list) and step < len(at) else None
-                continue
-            spelled = step
-            if isinstance(at, dict):
-                spelled = next((k for k in at if fold(str(k)) == fold(step)), step)
-                at = at.get(spelled)
-            where = step_of(where, spelled)
+            where = step_of(where, _spelled(at, step))
+            at = _inside(at, step)
         field = ".".join(str(s) for s in found["loc"])
         message = f"{field}: {found['msg'].removeprefix('Value error, ')}"
         if found["type"] == "missing":

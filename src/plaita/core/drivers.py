@@ -81,9 +81,10 @@ def conditions_of(options: Options, execution_id: str = "", entry: str = "") -> 
     )
 
 
-def begin(program: Program, value: Json, options: Options, now_ms: int, entry: str = "") -> Run:
-    """A run that nobody has driven yet."""
-    run = start(program, conditions_of(options, entry=entry), value, now_ms=now_ms)
+def begin(program: Program, value: Json, options: Options, execution_id: str = "", entry: str = "") -> Run:
+    """A run from now on that nobody has driven yet. Raises ``InputError`` when its input is not what is declared."""
+    now_ms = SystemClock().now_ms()
+    run = start(program, conditions_of(options, execution_id, entry), value, now_ms=now_ms)
     limit_time(run, options.budget_ms, now_ms)
     return run
 
@@ -145,29 +146,22 @@ class SyncDriver:
         self._threads = Threads(POOL_SIZE)
         self._open: dict[str, tuple[Future[Event], calls.NodeExecution]] = {}
         self._cancel: Future[None] = Future()
-        self._left: Callable[[], None] | None = None
 
     def cancel(self) -> None:
         """End the run at its next advance; may be called from any thread."""
         if not self._cancel.done():
             self._cancel.set_result(None)
 
-    def on_exit(self, left: Callable[[], None]) -> None:
-        """Call this when the driver is left."""
-        self._left = left
-
     def __enter__(self) -> SyncDriver:
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._left is not None:
-            self._left()
         for call_id in list(self._open):
             self._drop(call_id)
 
     def run(self, program: Program, value: Json, entry: str = "") -> Json:
         """Run one flow, and the branches it detached, to the end."""
-        run = begin(program, value, self.options, self.clock.now_ms(), entry)
+        run = begin(program, value, self.options, entry=entry)
         effects = self.drive(run)
         self.run_detached(program)
         return outcome(effects)
@@ -263,7 +257,7 @@ class AsyncDriver:
 
     async def run(self, program: Program, value: Json, entry: str = "") -> Json:
         """Run one flow, and the branches it detached, to the end."""
-        run = begin(program, value, self.options, self.clock.now_ms(), entry)
+        run = begin(program, value, self.options, entry=entry)
         try:
             effects = await self.drive(run)
         finally:

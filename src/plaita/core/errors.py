@@ -88,7 +88,7 @@ _BY_KIND: dict[str, type[FlowExecutionException]] = {
 
 
 def exception_of(failure: Failure) -> PlaitaError:
-    """The documented exception of a failure; its ``__cause__`` is the failure it replaced or what the node raised."""
+    """The documented exception of a failure; its ``__cause__`` is what the node raised or the failure it replaced."""
     error: PlaitaError
     if failure.kind == "wait_not_possible":
         hint = "start it durably: plaita run FLOW, or Runtime.open().start(…)"
@@ -102,7 +102,10 @@ def exception_of(failure: Failure) -> PlaitaError:
             kind=failure.kind,
             path=failure.path,
         )
-    error.__cause__ = failure.origin if failure.cause is None else exception_of(failure.cause)
+    cause = failure.origin
+    if cause is None and failure.cause is not None:
+        cause = exception_of(failure.cause)
+    error.__cause__ = cause
     return error
 
 

@@ -6,23 +6,22 @@ import asyncio
 import secrets
 import threading
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
-from dataclasses import replace
+from contextlib import contextmanager
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, cast
 
-from plaita.base.clock import SystemClock
 from plaita.base.duration import parse_duration_ms
 from plaita.base.errors import FlowExecutionException, PlaitaError
 from plaita.base.json import Json, admit
 from plaita.core.buses import Bus, default_bus
 from plaita.core.callback import BaseCallbackManager, CallbackManager, FlowCallback, LoggerCallback
 from plaita.core.context import ExecutionContext, refuse_renaming
-from plaita.core.drivers import AsyncDriver, Options, SyncDriver, conditions_of, limit_time, outcome
+from plaita.core.drivers import AsyncDriver, Options, SyncDriver, begin, outcome
 from plaita.core.errors import ResumeType
 from plaita.core.flow import Flow, merge_input
 from plaita.core.stepping import Stage, StepDict, Steps, refused, resume_kind
 from plaita.core.telling import CallbackTrace
-from plaita.engine.machine import Run, start
+from plaita.engine.machine import Run
 
 if TYPE_CHECKING:
     from plaita.node.registry import NodeRegistry
@@ -145,7 +144,7 @@ class FlowExecution:
         stage = self._stage(timeout, durable=True)
         if saved_context is None and kind is not ResumeType.CONTINUE:
             raise refused(f"resume type {str(kind)!r} needs a saved context")
-        with self._driving(SyncDriver(stage.options)) as driver:
+        with SyncDriver(stage.options) as driver, self._held_by(driver):
             if saved_context is None:
                 steps = Steps.begin(flow, stage, dict(params or {}), execution_id or secrets.token_hex(16))
             else:
@@ -228,25 +227,25 @@ class FlowExecution:
         options = Options(trace=None if quiet else told, budget_ms=budget, durable=durable)
         return Stage(options, told, self.get_or_create_event_bus() if durable else None)
 
-    def _driving(self, driver: SyncDriver) -> SyncDriver:
+    @contextmanager
+    def _held_by(self, driver: SyncDriver | AsyncDriver) -> Iterator[None]:
         """One run at a time; a cancel from another thread reaches it."""
         if self._driver is not None:
             raise FlowExecutionException(message="this FlowExecution runs already; use another one", kind="conflict")
         self.cancel_event.clear()
         self.cancel_requested = False
         self._driver = driver
-        driver.on_exit(self._leave)
-        return driver
-
-    def _leave(self) -> None:
-        self._driver = None
+        try:
+            yield
+        finally:
+            self._driver = None
 
     def _run_sync(self, flow: Flow, value: dict[str, Json], lazy: bool, timeout: int | str | None) -> Any:
         flow.resolve_nodes(self.registry)
         if lazy:
             return self._walk(flow, value, timeout)
         stage = self._stage(timeout)
-        with self._driving(SyncDriver(stage.options)) as driver:
+        with SyncDriver(stage.options) as driver, self._held_by(driver):
             run = self._begin(flow, value, stage)
             effects = driver.drive(run)
             self._keep(run)
@@ -257,30 +256,25 @@ class FlowExecution:
         flow.resolve_nodes(self.registry)
         stage = self._stage(None)
         driver = AsyncDriver(stage.options)
-        self._driver = driver
-        try:
-            run = self._begin(flow, value, stage)
-            effects = await driver.drive(run)
-            self._keep(run)
-            await driver.run_detached(run.program)
-            return outcome(effects)
-        finally:
-            driver.close()
-            self._driver = None
+        with self._held_by(driver):
+            try:
+                run = self._begin(flow, value, stage)
+                effects = await driver.drive(run)
+                self._keep(run)
+                await driver.run_detached(run.program)
+                return outcome(effects)
+            finally:
+                driver.close()
 
     def _begin(self, flow: Flow, value: Json, stage: Stage) -> Run:
-        now_ms = SystemClock().now_ms()
-        conditions = replace(conditions_of(stage.options), execution_id=secrets.token_hex(16))
-        run = start(flow.program, conditions, admit(value), now_ms=now_ms)
-        limit_time(run, stage.options.budget_ms, now_ms)
-        return run
+        return begin(flow.program, admit(value), stage.options, secrets.token_hex(16))
 
     def _keep(self, run: Run) -> None:
         self.context = ExecutionContext.of_run(run, event_bus=self.event_bus)
 
     def _walk(self, flow: Flow, value: dict[str, Json], timeout: int | str | None) -> Iterator[StepDict]:
         stage = self._stage(timeout)
-        with self._driving(SyncDriver(stage.options)) as driver:
+        with SyncDriver(stage.options) as driver, self._held_by(driver):
             steps = Steps.begin(flow, stage, value, secrets.token_hex(16))
             ended = False
             try:

@@ -279,11 +279,16 @@ def merge_input(params: object, kwargs: dict[str, Any]) -> dict[str, Any]:
     return {**(params or {}), **kwargs}
 
 
-def parse(content: str | None, registry: NodeRegistry | None = None) -> Flow | None:
-    """A flow from text; ``None`` for empty text."""
-    return Flow.from_string(content, registry=registry) if content else None
+def parse(content: str | dict[str, Any] | None, registry: NodeRegistry | None = None) -> Flow | None:
+    """A flow from its text or its document; ``None`` for an empty one."""
+    if not content:
+        return None
+    if isinstance(content, str):
+        return Flow.from_string(content, registry=registry)
+    return Flow.model_validate(content, registry=registry)
 
 
-def parse_and_run(content: str, *args: Any, **kwargs: Any) -> Json:
-    """Read a flow and run it in this process."""
-    return Flow.from_string(content).run(*args, **kwargs)
+def parse_and_run(content: str | dict[str, Any], *args: Any, **kwargs: Any) -> Json:
+    """Read a flow and run it in this process. Raises ``FlowLoadError``, also for an empty one."""
+    flow = Flow.from_string(content) if isinstance(content, str) else Flow.model_validate(content)
+    return flow.run(*args, **kwargs)

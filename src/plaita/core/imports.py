@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from types import ModuleType
 
-from plaita.base.errors import NotFound
+from plaita.base.errors import FlowLoadError, NotFound
 from plaita.node.basic import Node
 from plaita.node.registry import NodeRegistry, get_default_registry
 
@@ -19,7 +19,8 @@ _imported: dict[str, ModuleType] = {}
 def import_nodes(name: str, registry: NodeRegistry | None = None) -> list[str]:
     """Import a module (``package.module``) or a file (``nodes.py``) once and register the node classes it defines.
 
-    Answers the node types. Raises ``NotFound`` when there is no such module or its import fails.
+    Answers the node types. Raises ``NotFound`` when there is no such module or its import fails,
+    ``FlowLoadError`` when it defines a flow that cannot be loaded.
     """
     module = load_module(name)
     registry = registry or get_default_registry()
@@ -33,7 +34,7 @@ def import_nodes(name: str, registry: NodeRegistry | None = None) -> list[str]:
 
 
 def load_module(name: str) -> ModuleType:
-    """The module behind a name or a file, imported once. Raises ``NotFound``."""
+    """The module behind a name or a file, imported once. Raises ``NotFound`` and ``FlowLoadError``."""
     module = _imported.get(name)
     if module is None:
         module = _imported[name] = _load(name)
@@ -43,6 +44,9 @@ def load_module(name: str) -> ModuleType:
 def _load(name: str) -> ModuleType:
     try:
         return _load_file(Path(name)) if name.endswith(".py") else importlib.import_module(name)
+    except FlowLoadError:
+        # A flow written in the module is wrong, and says where.
+        raise
     except (Exception, SystemExit) as e:  # foreign code runs at import: whatever it raises, the import failed
         hint = "check the path" if isinstance(e, OSError | ModuleNotFoundError) else "the module itself fails"
         raise NotFound(f"{name} cannot be imported: {type(e).__name__}: {e}", hint) from e

@@ -14,7 +14,7 @@ from plaita.base.issues import Issue
 from plaita.base.limits import SUBFLOW_DEPTH_MAX
 from plaita.base.spelling import fold
 from plaita.core.compiling import compile_root
-from plaita.core.drafting import deep_fields, draft_node, field_issues
+from plaita.core.drafting import deep_fields, draft_node, field_issues, validated
 from plaita.core.flow import Flow
 from plaita.core.references import Resolver
 from plaita.core.text import Document, read_document
@@ -42,13 +42,13 @@ def draft(value: Any, registry: NodeRegistry, cls: type[F]) -> F:
     if not isinstance(value, dict):
         issues.append(Issue("error", "not_an_object", "$", f"a flow is an object, not {type(value).__name__}"))
         value = {}
-    raw_nodes = value.get("nodes", [])
+    raw_nodes = [] if value.get("nodes") is None else value["nodes"]
     if not isinstance(raw_nodes, list):
         issues.append(Issue("error", "bad_field", "$.nodes", "nodes is a list"))
         raw_nodes = []
-    header = {k: v for k, v in value.items() if k != "nodes"}
+    header = {k: v for k, v in value.items() if k != "nodes" and v is not None}
     try:
-        flow: F = cls.__pydantic_validator__.validate_python(header)
+        flow = validated(cls, header)
     except ValidationError as e:
         issues += field_issues(e, header, "$", None)
         flow = cls()

@@ -15,7 +15,7 @@ from plaita.core.arming import arm_of
 from plaita.core.checkpoint import FRAMES, run_of
 from plaita.core.closure import open_closure
 from plaita.core.flow import Flow
-from plaita.engine.delta import take_delta
+from plaita.engine.delta import Cursor, take_delta
 from plaita.engine.effects import Opened
 from plaita.engine.frames import WAITING
 from plaita.engine.machine import Conditions, Run, next_due
@@ -44,10 +44,10 @@ def context_of_frames(frames: Mapping[str, bytes], who: Identity, flow: Flow | N
     """The context of a run from its frame keys; without ``flow`` the flow's own globals and the branch are missing."""
     results = sorted((decode(v)[0], k[2:], decode(v)[1]) for k, v in frames.items() if k.startswith("n|"))
     nodes = {node_id: value for _, node_id, value in results}
-    cursor = decode(frames["f"]) if "f" in frames else None
-    last = None if cursor is None else cursor[5]
-    if cursor is not None and cursor[4] == WAITING and "a" in frames:
-        last = cursor[3]
+    cursor = Cursor(*decode(frames["f"])) if "f" in frames else None
+    last = None if cursor is None else cursor.last
+    if cursor is not None and cursor.node is not None and cursor.state == WAITING and "a" in frames:
+        last = cursor.node
         nodes[last] = decode(frames["a"])
     context: dict[str, Any] = {
         "$INPUT": who.input,

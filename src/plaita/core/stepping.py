@@ -12,12 +12,12 @@ from plaita.base.errors import FlowErrorException, ResumeError, ResumeGuardError
 from plaita.base.json import Json, admit
 from plaita.core.buses import Bus, ask
 from plaita.core.checkpoint import Stored, context_of, run_of
-from plaita.core.drivers import Options, SyncDriver, conditions_of, limit_time
+from plaita.core.drivers import Options, SyncDriver, begin, conditions_of, limit_time
 from plaita.core.errors import ResumeType, exception_of
 from plaita.core.telling import CallbackTrace
 from plaita.engine.effects import Done, Effects, Event, Failed, Given, Wake
 from plaita.engine.frames import READY, Frame
-from plaita.engine.machine import Run, start
+from plaita.engine.machine import Run
 from plaita.engine.values import copied
 
 if TYPE_CHECKING:
@@ -48,10 +48,7 @@ class Steps:
     @classmethod
     def begin(cls, flow: Flow, stage: Stage, value: Json, execution_id: str) -> Steps:
         """A new execution. Raises ``InputError`` when its input is not what the flow declares."""
-        now_ms = SystemClock().now_ms()
-        run = start(flow.program, conditions_of(stage.options, execution_id), admit(value), now_ms=now_ms)
-        limit_time(run, stage.options.budget_ms, now_ms)
-        return cls(flow, stage, run)
+        return cls(flow, stage, begin(flow.program, admit(value), stage.options, execution_id))
 
     @classmethod
     def go_on(cls, flow: Flow, stage: Stage, context: Mapping[str, Any]) -> Steps:

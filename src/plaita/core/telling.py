@@ -8,7 +8,7 @@ from typing import Any
 
 from plaita.core.callback import BaseCallbackManager, call_hook
 from plaita.core.errors import exception_of
-from plaita.engine.failure import Failure
+from plaita.engine.failure import CANCEL_CODE, Failure
 from plaita.engine.frames import Frame
 from plaita.engine.program import CNode
 from plaita.engine.tracing import Told
@@ -18,13 +18,24 @@ Tell = Callable[[], None]
 
 
 class CallbackTrace:
-    """A trace that calls hooks. ``deferred``: they are kept until ``flush``, and ``drop`` forgets them."""
+    """A trace that calls hooks. ``deferred``: they are kept until ``flush``, and ``drop`` forgets them.
+
+    Every start that was told is followed by an end: what is cut by the end of something around it is told to have
+    failed with it.
+    """
 
     def __init__(self, manager: BaseCallbackManager, *, deferred: bool = False) -> None:
         self.manager, self._deferred = manager, deferred
         self._kept: list[Tell] = []
+        self._open: dict[Frame, CNode | None] = {}
 
     def __call__(self, kind: Told, frame: Frame, cn: CNode | None, value: Any) -> None:
+        if kind in ("end", "answered", "fail", "finish", "abort", "retry"):
+            self._close(kind, frame, cn, value)
+        elif kind == "begin":
+            self._open[frame] = None
+        elif kind == "start" and frame in self._open:
+            self._open[frame] = cn
         match kind:
             case "begin":
                 self._tell("on_flow_start", frame.graph.model)
@@ -44,6 +55,21 @@ class CallbackTrace:
                 if frame.host is None:
                     self._tell("on_flow_resume", frame.graph.model)
                 self._node("on_node_resume", frame, cn)
+
+    def _close(self, kind: Told, frame: Frame, cn: CNode | None, value: Any) -> None:
+        """Something ends: whatever was told to have started inside it ends first."""
+        failure = value if isinstance(value, Failure) else _cut_short(cn)
+        for inner in reversed([one for one in self._open if one is not frame and _is_inside(one, frame)]):
+            node = self._open.pop(inner)
+            if node is not None:
+                self._node("on_node_end", inner, node, None, *_error(failure), attempt=inner.attempt + 1)
+            self._tell("on_flow_end", inner.graph.model, None, *_error(failure))
+        if kind in ("finish", "abort"):
+            node = self._open.pop(frame, None)
+            if node is not None and kind == "abort":
+                self._node("on_node_end", frame, node, None, *_error(failure), attempt=frame.attempt + 1)
+        elif kind != "retry" and frame in self._open:
+            self._open[frame] = None
 
     def suspended(self, frame: Frame) -> None:
         """The flow rests at an open wait."""
@@ -73,6 +99,18 @@ class CallbackTrace:
             self._kept.append(tell)
         else:
             tell()
+
+
+def _is_inside(frame: Frame, other: Frame) -> bool:
+    at: Frame | None = frame
+    while at is not None and at is not other:
+        at = at.host
+    return at is not None
+
+
+def _cut_short(cn: CNode | None) -> Failure:
+    around = "its flow" if cn is None else f"node {cn.id!r}"
+    return Failure("cancelled", CANCEL_CODE, f"cut short: {around} went on without it", "flow_error")
 
 
 def _error(failure: Failure) -> tuple[dict[str, Any], BaseException]:

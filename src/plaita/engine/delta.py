@@ -7,9 +7,9 @@ cursor ``a<addr>`` its state, ``c<addr>`` its collection, ``m<addr>|<kid>`` one 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 
 from plaita.base.json import Json, decode, encode
 from plaita.engine import reopening
@@ -22,6 +22,43 @@ FORMAT = 1
 """Number of this layout; a release reads its own and the one before."""
 
 Delta = dict[str, bytes | None]
+
+
+class Head(NamedTuple):
+    """The key ``h``, in the order it is stored. Times are ms since 1970, ``active_ms`` is how long it was driven."""
+
+    base_ms: int
+    deadline_ms: int | None
+    active_ms: int
+    now_ms: int
+    redrives: int
+    ready: Sequence[str]
+    """Addresses of the frames that go on, in order."""
+
+    def encoded(self) -> bytes:
+        return encode([FORMAT, *self])
+
+
+class Cursor(NamedTuple):
+    """A key ``f``, in the order it is stored: where a frame hangs, where it stands, and its timers.
+
+    ``times`` are the deadline of the node, of the wait, of the backoff and of the sub-flow (ms since 1970).
+    """
+
+    host: str | None
+    host_node: str | None
+    key: str | int | None
+    node: str | None
+    state: str
+    last: str | None
+    visits: Json
+    attempt: int
+    times: Sequence[int | None]
+    open: str | None
+    stamp: Json
+
+    def encoded(self) -> bytes:
+        return encode([*self])
 
 
 class UnreadableState(Exception):
@@ -44,8 +81,7 @@ def take_delta(run: Run) -> Delta:
             _write(frame, delta)
     run.touched.clear()
     ready = [frame.addr for frame in run.ready if frame.state in (READY, HOSTING)]
-    head = [FORMAT, run.base_ms, run.deadline_ms, int(run.active_ms), run.now_ms, run.redrives, ready]
-    delta["h"] = encode(head)
+    delta["h"] = Head(run.base_ms, run.deadline_ms, int(run.active_ms), run.now_ms, run.redrives, ready).encoded()
     return delta
 
 
@@ -53,21 +89,19 @@ def _write(frame: Frame, delta: Delta) -> None:
     address = frame.addr
     pc, last = frame.pc, frame.last
     fresh = not frame.keys
-    delta["f" + address] = encode(
-        [
-            None if frame.host is None else frame.host.addr,
-            None if frame.hnode is None else frame.hnode.id,
-            frame.key,
-            None if pc is None else pc.id,
-            frame.state,
-            None if last is None else last.id,
-            frame.visits,
-            frame.attempt,
-            [frame.due, frame.wait_due, frame.retry_at, frame.limit],
-            frame.open,
-            frame.stamp,
-        ]
-    )
+    delta["f" + address] = Cursor(
+        None if frame.host is None else frame.host.addr,
+        None if frame.hnode is None else frame.hnode.id,
+        frame.key,
+        None if pc is None else pc.id,
+        frame.state,
+        None if last is None else last.id,
+        frame.visits,
+        frame.attempt,
+        [frame.due, frame.wait_due, frame.retry_at, frame.limit],
+        frame.open,
+        frame.stamp,
+    ).encoded()
     frame.keys.add("f" + address)
     if fresh and frame.host is not None and frame.input is not ABSENT and not _derivable(frame):
         delta["i" + address] = encode(frame.input)

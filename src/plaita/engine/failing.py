@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
 from plaita.base.errors import InputError
 from plaita.base.json import Json, encode
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from plaita.engine.tracing import Told
 
 T = TypeVar("T")
+AnswerKind: TypeAlias = Literal["event", "timeout", "given"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,14 +154,14 @@ def wait_over(run: Run, frame: Frame) -> None:
     answer(run, frame, "timeout", pending, None)
 
 
-def answer(run: Run, frame: Frame, kind: str, pending: dict[str, Json], data: Json) -> None:
+def answer(run: Run, frame: Frame, kind: AnswerKind, pending: dict[str, Json], data: Json) -> None:
     """A wait that was closed: its node's result is what it makes of the answer, or was ``given`` whole."""
     cn = _node(frame)
     if cn.waiting is None:
         raise AssertionError(f"node {cn.id!r} has no waiting half")
     _tell(run, "resume", frame, data)
     try:
-        value = data if kind == "given" else cn.waiting.resume(pending, "event" if kind == "event" else "timeout", data)
+        value = data if kind == "given" else cn.waiting.resume(pending, kind, data)
     except FailureRaised as e:
         fail(run, frame, e.failure.at(cn.id))
         return
@@ -278,11 +279,15 @@ def go_to(run: Run, frame: Frame, cn: CNode, value: Json, target: CNode | None) 
     run.ready.append(frame)
 
 
+def _target(value: Json) -> str:
+    return "null" if value is None else repr(value)
+
+
 def branch_target(frame: Frame, cn: CNode, value: Json) -> CNode | Failure:
     """The node that the result of a branching node names."""
     target = frame.graph.nodes.get(value) if isinstance(value, str) else None
     if target is None:
-        text = _named(cn, f"branches to {value!r}, which is not a node of this flow")
+        text = _named(cn, f"branches to {_target(value)}, which is not a node of this flow")
         return Failure("no_branch_matched", FLOW_CODE, text, "node_not_found", (cn.id,))
     return target
 

@@ -39,12 +39,16 @@ class Failure:
         return self if self.path else replace(self, path=(node_id,))
 
     def renamed(self, code: int | str | None, message: str | None) -> Failure:
-        """What a handler makes of it: its own code and text, the original as cause."""
+        """What a handler makes of it: its own code and text, the original as cause.
+
+        What the node itself raised stays the origin; what a node below raised is that of the cause alone.
+        """
         return replace(
             self,
             code=self.code if code is None else code,
             message=self.message if message is None else message,
             cause=self,
+            origin=self.origin if len(self.path) <= 1 else None,
         )
 
     def as_json(self) -> dict[str, Json]:

@@ -245,7 +245,7 @@ def _take(run: Run, event: Event) -> None:
         case Given(wait_id, value):
             frame = run.waits.get(wait_id)
             if frame is not None:
-                _resolve(run, frame, Closed(wait_id, "read"), value, whole=True)
+                _resolve(run, frame, Closed(wait_id, "read"), value, "given")
         case Cancel():
             failing.end(run, Failure("cancelled", CANCEL_CODE, "the execution was cancelled", "flow_error", final=True))
 
@@ -264,14 +264,14 @@ def _accepts(frame: Frame, data: Json) -> bool:
     return waiting is not None and waiting.matches(frame.pending or {}, data)
 
 
-def _resolve(run: Run, frame: Frame, closed: Closed, data: Json, *, whole: bool = False) -> None:
-    """Close a wait with an answer, or with the whole result of its node."""
+def _resolve(run: Run, frame: Frame, closed: Closed, data: Json, kind: failing.AnswerKind = "event") -> None:
+    """Close a wait with an answer."""
     pending = frame.pending or {}
     run.effects.closed.append(closed)
     del run.waits[closed.id]
     run.touched[frame] = None
     frame.open = frame.pending = None
-    failing.answer(run, frame, "given" if whole else "event", pending, data)
+    failing.answer(run, frame, kind, pending, data)
 
 
 def _fire(run: Run) -> None:

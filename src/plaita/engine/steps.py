@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from plaita.base.duration import parse_duration_ms
+from plaita.base.errors import InputError
+from plaita.base.json import Json
 from plaita.engine.effects import Opened
 from plaita.engine.failing import issue
 from plaita.engine.failure import FLOW_CODE, Failure, FailureRaised, WaitRefused
 from plaita.engine.frames import WAITING, Frame
 from plaita.engine.program import CNode, Eval, Step
 from plaita.engine.types import Property, conform
+from plaita.engine.values import kind_of, render
 
 Test = Callable[[Frame], bool]
 
@@ -121,17 +124,26 @@ def end(cn: CNode, output: Eval, output_type: Property | None) -> Step:
     return step
 
 
-def end_with_error(cn: CNode, code: Eval, message: Eval) -> Step:
-    """Finish with a business error; code and text are evaluated."""
+def end_with_error(cn: CNode, error: Eval) -> Step:
+    """Finish with a business error: an evaluated object with ``code`` and ``message``."""
 
     def step(frame: Frame) -> CNode | None:
-        found = code(frame)
-        if not isinstance(found, str):
-            found = int(found) if isinstance(found, int | float) and not isinstance(found, bool) else str(found)
-        text = message(frame)
-        raise FailureRaised(Failure("error_result", found, "" if text is None else str(text), "error_result", (cn.id,)))
+        found = error(frame)
+        if not isinstance(found, dict):
+            raise InputError("$.error", f"an object with code and message is needed, not {kind_of(found)}")
+        code, text = _code(found.get("code")), render(found.get("message"))
+        raise FailureRaised(Failure("error_result", code, text, "error_result", (cn.id,)))
 
     return step
+
+
+def _code(value: Json) -> int | str:
+    """A code is a whole number or text; any other value is written as JSON."""
+    if value is None:
+        return FLOW_CODE
+    if type(value) is int or isinstance(value, str):
+        return value
+    return int(value) if type(value) is float and value.is_integer() else render(value)
 
 
 def deadline_of(frame: Frame, cn: CNode) -> None:

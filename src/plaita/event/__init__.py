@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import threading
-from typing import Any
 
-from plaita.base.absent import REDIS, refuse
+from plaita.base.absent import REDIS, absent
 from plaita.base.errors import EventError, EventNotFoundError, EventStorageError, EventTimeoutError
 from plaita.event.core import (
     Event,
@@ -28,6 +27,8 @@ __all__ = [
     "normalize_event", "set_default_event_bus",
 ]  # fmt: skip
 
+__getattr__ = absent("plaita.event", RedisEventBus=REDIS)
+
 _default: list[EventBus] = []
 _lock = threading.Lock()
 
@@ -44,8 +45,3 @@ def set_default_event_bus(event_bus: EventBus) -> None:
     """From now on this is the bus of this process."""
     with _lock:
         _default[:] = [event_bus]
-
-
-def __getattr__(name: str) -> Any:
-    refuse("plaita.event", name, {"RedisEventBus": REDIS})
-    raise AttributeError(f"module 'plaita.event' has no attribute {name!r}")

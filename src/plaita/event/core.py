@@ -44,8 +44,8 @@ class Event(BaseModel):
 
     @field_validator("event_type")
     @classmethod
-    def _type_is_said(cls, value: str) -> str:
-        return said(value)
+    def _event_type(cls, value: str) -> str:
+        return not_blank(value)
 
     @field_validator("data")
     @classmethod
@@ -53,8 +53,8 @@ class Event(BaseModel):
         return admit(value, "data")
 
 
-def said(event_type: str) -> str:
-    """An event type that is not blank. Raises ``ValueError``."""
+def not_blank(event_type: str) -> str:
+    """The event type. Raises ``ValueError`` when it is blank."""
     if not event_type.strip():
         raise ValueError("an event needs a type: text that is not blank")
     return event_type
@@ -98,8 +98,8 @@ class EventSubscription(BaseModel):
 
     @field_validator("event_type")
     @classmethod
-    def _type_is_said(cls, value: str) -> str:
-        return said(value)
+    def _event_type(cls, value: str) -> str:
+        return not_blank(value)
 
     @field_validator("filter_condition")
     @classmethod
@@ -294,7 +294,7 @@ class EventBus(ABC):
 
     def publish_sync(self, event: Publishable, prevent_duplicate_consumption: bool = True, **data: Any) -> str:
         """``publish`` where no loop runs. Raises ``EventError`` where one does."""
-        if _loop_runs():
+        if loop_runs():
             raise EventError("a loop runs in this thread: await publish(…) instead")
         published: str = asyncio.run(_as_coroutine(self.publish(event, prevent_duplicate_consumption, **data)))
         return published
@@ -311,7 +311,8 @@ class EventBus(ABC):
         return not handler_event_type or fnmatchcase(actual_event_type, handler_event_type)
 
 
-def _loop_runs() -> bool:
+def loop_runs() -> bool:
+    """Does an event loop run in this thread?"""
     try:
         asyncio.get_running_loop()
     except RuntimeError:

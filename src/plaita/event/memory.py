@@ -24,6 +24,7 @@ from plaita.event.core import (
     Publishable,
     RetryPolicy,
     fits,
+    loop_runs,
     normalize_event,
 )
 from plaita.telemetry import LogTelemetry, Telemetry
@@ -53,9 +54,7 @@ class MemoryEventStorage(EventStorage):
             if len(self._events) > self._max:
                 _, forgotten = self._events.popitem(last=False)
         if forgotten is not None:
-            self._telemetry.emit(
-                told.EVENT_FORGOTTEN, event_type=forgotten.event_type, event_id=forgotten.event_id
-            )  # fmt: skip
+            self._telemetry.emit(told.EVENT_FORGOTTEN, event_type=forgotten.event_type, event_id=forgotten.event_id)
 
     async def get_event(self, event_id: str) -> Event | None:
         with self._lock:
@@ -180,12 +179,10 @@ class InMemoryEventBus(EventBus):
     def publish_sync(self, event: Publishable, prevent_duplicate_consumption: bool = True, **data: Any) -> str:
         """``publish`` from anywhere. Where no loop runs, the handlers have run when it returns."""
         published = self._accept(event, data)
-        try:
-            asyncio.get_running_loop()
-        except RuntimeError:
-            asyncio.run(self._dispatched(published, prevent_duplicate_consumption))
-        else:
+        if loop_runs():
             self._dispatch(published, prevent_duplicate_consumption)
+        else:
+            asyncio.run(self._dispatched(published, prevent_duplicate_consumption))
         return published.event_id
 
     async def get_event(self, event_id: str) -> Event:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
 
-from pydantic import field_validator
+from pydantic import TypeAdapter, ValidationInfo, field_validator
 
 from plaita.base.json import Json
 from plaita.engine import steps
@@ -12,14 +13,22 @@ from plaita.engine.effects import WaitSpec
 from plaita.engine.frames import Frame
 from plaita.engine.values import render
 from plaita.node.basic import Node
-from plaita.node.event_node import deadline, refuse, seconds_of
+from plaita.node.computed import is_computed
+from plaita.node.event_node import RETRY_CONFIG, deadline, limit, refuse, seconds_of
 
 if TYPE_CHECKING:
     from plaita.engine.linking import NodeLink
     from plaita.engine.program import Eval
 
-STRATEGIES = ("any", "all", "majority")
-DAY_SECONDS = 86_400
+WORDS: Final = {"approval_type": ("manual", "auto"), "approval_strategy": ("any", "all", "majority")}
+FLAGS: Final = ("auto_escalation", "allow_comments", "require_comments")
+EVALUATED: Final = (
+    "approval_title", "approval_content", "approvers", *WORDS, *FLAGS, "escalation_timeout_hours",
+    "escalation_approvers", "form_fields", "notification_config", "event_filter",
+)  # fmt: skip
+EVENT_TYPE: Final = "approval_decision"
+DAY_SECONDS: Final = 86_400
+_FLAG: Final = TypeAdapter(bool)
 
 
 class ApprovalNode(Node):
@@ -40,100 +49,124 @@ class ApprovalNode(Node):
     approval_title: Any
     approval_content: Any = ""
     approvers: Any = []
-    approval_type: Literal["manual", "auto"] = "manual"
-    approval_strategy: str = "any"
-    auto_escalation: bool = False
+    approval_type: Any = "manual"
+    approval_strategy: Any = "any"
+    auto_escalation: Any = False
     escalation_timeout_hours: Any = 24
-    escalation_approvers: list[Any] = []
+    escalation_approvers: Any = []
     form_fields: Any = []
-    allow_comments: bool = True
-    require_comments: bool = False
-    notification_config: dict[str, Any] = {}
-    event_type: str = "approval_decision"
-    event_filter: dict[str, Any] = {}
+    allow_comments: Any = True
+    require_comments: Any = False
+    notification_config: Any = {}
+    event_type: str = EVENT_TYPE
+    event_filter: Any = {}
     subscription_timeout: Any = DAY_SECONDS
 
-    @field_validator("approval_strategy")
+    @field_validator("approval_type", "approval_strategy")
     @classmethod
-    def _strategy(cls, value: str) -> str:
-        if value.lower() not in STRATEGIES:
-            raise ValueError(f"{value!r} is none of {', '.join(STRATEGIES)}")
-        return value.lower()
+    def _word(cls, value: Any, info: ValidationInfo) -> Any:
+        return value if is_computed(value) else _word(str(info.field_name), value)
+
+    @field_validator("auto_escalation", "allow_comments", "require_comments")
+    @classmethod
+    def _flag(cls, value: Any) -> Any:
+        return value if is_computed(value) else _FLAG.validate_python(value)
+
+    @field_validator("event_type")
+    @classmethod
+    def _event_type(cls, value: str) -> str:
+        """Decisions come as events of one type, whatever the document says."""
+        return EVENT_TYPE
 
     def link(self, link: NodeLink) -> None:
         link.linking.waits.append(link.label)
-        link.cn.waiting = ApprovalWait(
-            self,
-            link.value(self.approval_title, "approval_title"),
-            link.value(self.approval_content, "approval_content"),
-            link.value(self.approvers, "approvers"),
-            link.value(self.form_fields, "form_fields"),
-            seconds_of(link, self.subscription_timeout, "subscription_timeout"),
-        )
+        values = {field: link.value(getattr(self, field), field) for field in EVALUATED}
+        timeout = seconds_of(link, self.subscription_timeout, "subscription_timeout", limit)
+        link.cn.waiting = ApprovalWait(self, values, timeout)
         link.cn.step = steps.wait(link.cn)
+
+
+def _word(field: str, value: Json) -> str:
+    """A word of a field, in lower case. Raises ``ValueError``."""
+    word = value.lower() if isinstance(value, str) else ""
+    if word not in WORDS[field]:
+        raise ValueError(f"{value!r} is none of {', '.join(WORDS[field])}")
+    return word
 
 
 class ApprovalWait:
     """The waiting half of ``approval``."""
 
-    def __init__(
-        self, node: ApprovalNode, title: Eval, content: Eval, approvers: Eval, form: Eval, timeout: Eval | None
-    ) -> None:
-        self.node, self.title, self.content = node, title, content
-        self.approvers, self.form, self.timeout = approvers, form, timeout
+    def __init__(self, node: ApprovalNode, values: Mapping[str, Eval], timeout: Eval | None) -> None:
+        self.node, self.values, self.timeout = node, values, timeout
 
     def spec(self, frame: Frame) -> WaitSpec:
         node, now = self.node, frame.run.now_ms
+        given = self._given(frame)
         task: dict[str, Json] = {
-            "title": _text(self.title(frame)),
-            "content": _text(self.content(frame)),
-            "approvers": _people(node.id, self.approvers(frame)),
-            "strategy": node.approval_strategy,
-            "form": self.form(frame) or [],
-            "allow_comments": node.allow_comments,
-            "require_comments": node.require_comments,
+            "title": _text(given["approval_title"]),
+            "content": _text(given["approval_content"]),
+            "approvers": _people(node.id, given["approvers"]),
+            "strategy": given["approval_strategy"],
+            "form": given["form_fields"] or [],
+            "allow_comments": given["allow_comments"],
+            "require_comments": given["require_comments"],
         }
         pending: dict[str, Json] = {
             "event_type": node.event_type,
-            "event_filter": node.event_filter,
+            "event_filter": given["event_filter"],
             "is_async": True,
             "event_id": f"event_{node.id}_{now}",
             "status": "pending",
             "node_subtype": "approval",
-            "service_config": self._service_config(frame, task, now),
+            "service_config": self._service_config(frame, task, given),
         }
         due = deadline(node.id, frame, self.timeout)
         return WaitSpec("hand", pending, node.event_type, deadline_ms=due, task=task)
 
-    def _service_config(self, frame: Frame, task: dict[str, Json], now: int) -> dict[str, Json]:
-        node = self.node
+    def _given(self, frame: Frame) -> dict[str, Json]:
+        """The evaluated fields, those with a vocabulary checked."""
+        given = {field: value(frame) for field, value in self.values.items()}
+        for field in FLAGS:
+            if not isinstance(given[field], bool):
+                raise refuse(self.node.id, "approval", f"{field}: {given[field]!r} is neither true nor false")
+        for field in WORDS:
+            try:
+                given[field] = _word(field, given[field])
+            except ValueError as e:
+                raise refuse(self.node.id, "approval", f"{field}: {e}") from None
+        return given
+
+    def _service_config(self, frame: Frame, task: dict[str, Json], given: dict[str, Json]) -> dict[str, Json]:
+        node, now = self.node, frame.run.now_ms
         return {
             "type": "approval",
             "node_id": node.id,
             "execution_id": frame.run.execution_id,
             "flow_id": frame.flow_id,
             "event_type": node.event_type,
-            "event_filter": node.event_filter,
+            "event_filter": given["event_filter"],
+            "retry_config": RETRY_CONFIG,
             "approval_id": f"approval_{node.id}_{now}",
             "approval_config": {
                 "title": task["title"],
                 "content": task["content"],
-                "type": node.approval_type,
+                "type": given["approval_type"],
                 "created_time": now,
             },
             "approver_config": {
                 "approvers": task["approvers"],
-                "strategy": node.approval_strategy,
-                "auto_escalation": node.auto_escalation,
-                "escalation_timeout_hours": node.escalation_timeout_hours,
-                "escalation_approvers": node.escalation_approvers,
+                "strategy": task["strategy"],
+                "auto_escalation": given["auto_escalation"],
+                "escalation_timeout_hours": given["escalation_timeout_hours"],
+                "escalation_approvers": _people(node.id, given["escalation_approvers"]),
             },
             "form_config": {
                 "fields": task["form"],
-                "allow_comments": node.allow_comments,
-                "require_comments": node.require_comments,
+                "allow_comments": task["allow_comments"],
+                "require_comments": task["require_comments"],
             },
-            "notification_config": node.notification_config,
+            "notification_config": given["notification_config"],
         }
 
     def matches(self, pending: dict[str, Json], data: Json) -> bool:

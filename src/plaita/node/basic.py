@@ -11,6 +11,7 @@ from plaita.base.duration import parse_duration_ms
 from plaita.base.json import Json
 from plaita.base.limits import NODE_TIMEOUT_MS_MAX
 from plaita.engine import steps
+from plaita.node.computed import is_computed
 from plaita.node.editing import Editable
 from plaita.node.handlers import (
     NO_ERROR_HANDLER,
@@ -77,7 +78,7 @@ class Node(Editable):
     @field_validator("timeout", mode="before")
     @classmethod
     def _timeout(cls, value: object) -> object:
-        if value is None or value == "" or (isinstance(value, str) and value.startswith("$")):
+        if value is None or value == "" or is_computed(value):
             return "" if value is None else value
         if parse_duration_ms(value) > NODE_TIMEOUT_MS_MAX:
             raise ValueError(f"{value!r} is more than 24 hours")
@@ -126,17 +127,20 @@ class Node(Editable):
         self._check(link)
         cn = link.cn
         cn.branching = self.branching
-        if self.next is not None and not self.branching:
-            cn.next = link.target(self.next, "next")
-        elif not self.branching:
-            cn.next = steps.dead_end(cn)
+        if not self.branching:
+            self.link_successor(link)
         if self.error_handler is not NO_ERROR_HANDLER:
             cn.on_error = link_handler(link, self.error_handler, "error_handler")
         if self.timeout_handler is not NO_TIMEOUT_HANDLER:
             cn.on_timeout = link_handler(link, self.timeout_handler, "timeout_handler")
         if self.timeout not in ("", None):
-            is_expression = isinstance(self.timeout, str) and self.timeout.startswith("$")
-            cn.timeout = link.value(self.timeout, "timeout") if is_expression else parse_duration_ms(self.timeout)
+            computed = is_computed(self.timeout)
+            cn.timeout = link.value(self.timeout, "timeout") if computed else parse_duration_ms(self.timeout)
+
+    def link_successor(self, link: NodeLink) -> None:
+        """The node after this one; without ``next`` a place that fails when it is reached."""
+        cn = link.cn
+        cn.next = steps.dead_end(cn) if self.next is None else link.target(self.next, "next")
 
     def _check(self, link: NodeLink) -> None:
         """What the author's ``validate`` says is a warning; a wait of its own is an error."""

@@ -192,10 +192,9 @@ class CodeNode(Node):
     async def arun(self, execution: Any) -> Json:
         value, code = execution.evaluate(self.input), self.code or ""
         if runner := _runners.get(self.language or "python"):
-            found = await runner(code, value) if inspect.iscoroutinefunction(runner) else (
-                await asyncio.to_thread(runner, code, value)
-            )  # fmt: skip
-            return admit(found)
+            if inspect.iscoroutinefunction(runner):
+                return admit(await runner(code, value))
+            return admit(await asyncio.to_thread(runner, code, value))
         from plaita.node.sandbox.process import perform
 
         backend = self.sandbox_backend or (self.policy or policy_of()).default_backend

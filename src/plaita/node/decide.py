@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from plaita.engine import steps
 from plaita.engine.values import json_equal
@@ -49,7 +49,7 @@ class Bool(Node):
 
     node_type: ClassVar[str] = "if"
     node_name: ClassVar[str] = "If"
-    LEGACY_KEYS: ClassVar[frozenset[str]] = frozenset({"output_type", "outputType"})
+    LEGACY_KEYS: ClassVar[frozenset[str]] = frozenset({"output_type", "outputType", "branches"})
     branching: ClassVar[bool] = True
     dry_run_safe: ClassVar[bool | None] = True
     builtin: ClassVar[bool] = True
@@ -59,8 +59,8 @@ class Bool(Node):
     else_next: Any = "false"
 
     def targets(self) -> Iterator[tuple[str, Any]]:
-        yield "next", self.next
-        yield "else_next", self.else_next
+        yield "next", "true" if self.next is None else self.next
+        yield "else_next", "false" if self.else_next is None else self.else_next
 
     def link(self, link: NodeLink) -> None:
         otherwise = self._way(link, "else_next")
@@ -70,8 +70,9 @@ class Bool(Node):
 
     def _way(self, link: NodeLink, field: str) -> CNode:
         """Where a field leads. Left out, it means a node of the documented name."""
-        target = getattr(self, field)
-        if field not in self.model_fields_set and target not in link.graph.nodes:
+        given, documented = getattr(self, field), type(self).model_fields[field].default
+        target = documented if given is None else given
+        if (given is None or field not in self.model_fields_set) and target not in link.graph.nodes:
             text = f"node {self.id!r} (if) needs {field!r}: the node to go to when the condition "
             text += "does not hold" if field == "else_next" else "holds"
             link.report("branch_missing", field, text, hint=f"nodes: {', '.join(list(link.graph.nodes)[:12])}")
@@ -80,7 +81,8 @@ class Bool(Node):
 
 
 class Branch(BaseModel):
-    """One way out of a ``switch``: taken when ``condition`` holds, higher ``priority`` first."""
+    """One way out of a ``switch``: taken when ``condition`` holds, higher ``priority`` first; the default one also when
+    no other was."""
 
     model_config = ConfigDict(extra="ignore", populate_by_name=True, defer_build=True)
 
@@ -118,14 +120,14 @@ class Switch(Node):
         arms: list[tuple[int, Test, Any]] = []
         for i, branch in enumerate(self.branches):
             target = link.target(branch.target, f"branches[{i}].next")
+            if branch.condition is not None:
+                arms.append((branch.priority, link.condition(branch.condition, f"branches[{i}].condition"), target))
+            elif not branch.is_default:
+                text = "a branch without a condition is never taken"
+                hint = "write a condition, or isDefault: true"
+                link.report("branch_without_condition", f"branches[{i}]", text, hint=hint, severity="warning")
             if branch.is_default:
                 otherwise = otherwise or target
-            elif branch.condition is not None:
-                arms.append((branch.priority, link.condition(branch.condition, f"branches[{i}].condition"), target))
-            else:
-                link.report(
-                    "branch_without_condition", f"branches[{i}]", "a branch needs a condition or isDefault: true"
-                )
         arms.sort(key=lambda arm: -arm[0])
         link.cn.step = steps.branch(link.cn, [(test, target) for _, test, target in arms], otherwise)
 
@@ -149,7 +151,7 @@ class SwitchLegacy(Node):
 
     node_type: ClassVar[str] = "case"
     node_name: ClassVar[str] = "Case"
-    LEGACY_KEYS: ClassVar[frozenset[str]] = frozenset({"output_type", "outputType"})
+    LEGACY_KEYS: ClassVar[frozenset[str]] = frozenset({"output_type", "outputType", "branches"})
     branching: ClassVar[bool] = True
     dry_run_safe: ClassVar[bool | None] = True
     builtin: ClassVar[bool] = True
@@ -157,6 +159,11 @@ class SwitchLegacy(Node):
     target: Any = None
     cases: list[Choice] = []
     default: Any = "default"
+
+    @field_validator("default")
+    @classmethod
+    def _default(cls, value: Any) -> Any:
+        return "default" if value is None else value
 
     def targets(self) -> Iterator[tuple[str, Any]]:
         for i, case in enumerate(self.cases):

@@ -11,7 +11,7 @@ from plaita.engine import steps
 from plaita.engine.effects import WaitSpec
 from plaita.engine.frames import Frame
 from plaita.node.basic import Node
-from plaita.node.event_node import number, refuse, seconds_of
+from plaita.node.event_node import RETRY_CONFIG, number, refuse, seconds_of
 
 if TYPE_CHECKING:
     from plaita.engine.linking import NodeLink
@@ -21,7 +21,7 @@ UNIT_MS = {"seconds": 1000, "minutes": 60_000, "hours": 3_600_000, "days": 86_40
 
 
 class DelayNode(Node):
-    """Waits ``delay_seconds`` of ``delay_unit`` (seconds, minutes, hours, days).
+    """Waits ``delay_seconds`` of ``delay_unit`` (seconds, minutes, hours, days), or for an ISO 8601 duration.
 
     Result: the documented event state with ``status: completed`` when the time is over (or somebody resumed it
     early) and ``service_config.delay_ms``.
@@ -38,6 +38,13 @@ class DelayNode(Node):
     event_filter: dict[str, Any] = {}
     subscription_timeout: Any = None
 
+    @field_validator("delay_seconds")
+    @classmethod
+    def _delay_seconds(cls, value: Any) -> Any:
+        if value is None:
+            raise ValueError("null is no delay; write a number, a duration such as PT90S, or an expression")
+        return value
+
     @field_validator("delay_unit")
     @classmethod
     def _unit(cls, value: str) -> str:
@@ -47,7 +54,7 @@ class DelayNode(Node):
 
     def link(self, link: NodeLink) -> None:
         link.linking.waits.append(link.label)
-        amount = seconds_of(link, self.delay_seconds, "delay_seconds") or link.value(0, "delay_seconds")
+        amount = seconds_of(link, self.delay_seconds, "delay_seconds", number) or link.value(0, "delay_seconds")
         link.cn.waiting = DelayWait(self, amount)
         link.cn.step = steps.wait(link.cn)
 
@@ -62,7 +69,8 @@ class DelayWait:
         node, now = self.node, frame.run.now_ms
         value = self.amount(frame)
         try:
-            delay_ms = int(number(value) * UNIT_MS[node.delay_unit])
+            unit_ms = UNIT_MS[node.delay_unit]
+            delay_ms = int(number(value, unit_ms) * unit_ms)
         except ValueError as e:
             raise refuse(node.id, "delay", f"delay_seconds: {e}") from None
         pending: dict[str, Json] = {
@@ -79,6 +87,7 @@ class DelayWait:
                 "flow_id": frame.flow_id,
                 "event_type": node.event_type,
                 "event_filter": node.event_filter,
+                "retry_config": RETRY_CONFIG,
                 "delay_ms": delay_ms,
                 "trigger_timestamp": now + delay_ms,
             },

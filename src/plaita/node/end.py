@@ -9,6 +9,7 @@ from pydantic import field_validator
 
 from plaita.engine import steps
 from plaita.node.basic import Node
+from plaita.node.computed import is_computed
 
 if TYPE_CHECKING:
     from plaita.engine.linking import NodeLink
@@ -18,7 +19,7 @@ RESULT_TYPES = ("success", "nop", "error")
 
 class End(Node):
     """``resultType`` ``success`` gives the evaluated ``output``, ``nop`` null, ``error`` fails with ``error.code`` and
-    ``error.message`` (both evaluated; any code, number or text)."""
+    ``error.message`` (both evaluated; any code, number or text; -500 without one). A ``next`` is not followed."""
 
     node_type: ClassVar[str] = "end"
     node_name: ClassVar[str] = "End"
@@ -35,6 +36,9 @@ class End(Node):
             raise ValueError(f"{value!r} is none of {', '.join(RESULT_TYPES)}")
         return value
 
+    def link_successor(self, link: NodeLink) -> None:
+        """Nothing follows."""
+
     def targets(self) -> Iterator[tuple[str, Any]]:
         return iter(())
 
@@ -44,9 +48,6 @@ class End(Node):
             output = link.value(self.output if self.result_type == "success" else None, "output")
             cn.step = steps.end(cn, output, link.graph.output_type)
             return
-        error = self.error
-        if not isinstance(error, dict) or "code" not in error:
+        if not (isinstance(self.error, dict) and self.error) and not is_computed(self.error):
             link.report("error_missing", "error", "an end with resultType 'error' needs error: {code, message}")
-            error = {"code": -500}
-        code = link.value(error.get("code"), "error.code")
-        cn.step = steps.end_with_error(cn, code, link.value(error.get("message"), "error.message"))
+        cn.step = steps.end_with_error(cn, link.value(self.error, "error"))

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
 
 from pydantic import field_validator
 
+from plaita.base.duration import parse_duration_ms
 from plaita.base.json import Json
 from plaita.engine import steps
 from plaita.engine.effects import WaitSpec
@@ -14,10 +16,15 @@ from plaita.engine.failure import NODE_CODE, Failure, FailureRaised
 from plaita.engine.frames import Frame
 from plaita.engine.values import json_equal, render
 from plaita.node.basic import Node
+from plaita.node.computed import is_computed
 
 if TYPE_CHECKING:
     from plaita.engine.linking import NodeLink
     from plaita.engine.program import Eval
+
+
+RETRY_CONFIG: Final[dict[str, Json]] = {"max_retries": 3, "retry_delay_ms": 1000, "exponential_backoff": True}
+"""What ``service_config`` says to whoever carries out a wait."""
 
 
 class EventNodeStatus(StrEnum):
@@ -61,9 +68,7 @@ class EventNode(Node):
     @field_validator("event_filter")
     @classmethod
     def _event_filter(cls, value: Any) -> Any:
-        if value is None or isinstance(value, dict) or (isinstance(value, str) and value.startswith("$")):
-            return value
-        raise ValueError(f"{value!r} is neither an object of paths and values nor an expression")
+        return checked_filter(value)
 
     @field_validator("correlation")
     @classmethod
@@ -84,36 +89,62 @@ class EventNode(Node):
             link.value(self.event_type, "event_type"),
             link.value(self.event_filter, "event_filter"),
             None if self.correlation is None else link.value(self.correlation, "correlation"),
-            seconds_of(link, self.subscription_timeout, "subscription_timeout"),
+            seconds_of(link, self.subscription_timeout, "subscription_timeout", limit),
             self.reuse,
         )
 
 
-def seconds_of(link: NodeLink, raw: Any, field: str) -> Eval | None:
-    """A number of seconds from 0 on, or an expression for one; ``None`` for no limit."""
+def checked_filter(value: Any) -> Any:
+    """A filter as it is written. Raises ``ValueError``."""
+    if value is None or isinstance(value, dict) or is_computed(value):
+        return value
+    raise ValueError(f"{value!r} is neither an object of paths and values nor an expression")
+
+
+def wanted_of(node_id: str, kind: str, value: Json) -> dict[str, Json]:
+    """An evaluated filter: paths and the values that an event must have there."""
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise refuse(node_id, kind, f"eventFilter is {value!r}, not an object")
+    return value
+
+
+def seconds_of(link: NodeLink, raw: Any, field: str, read: Callable[[Json], float]) -> Eval | None:
+    """Seconds as ``read`` takes them, or an expression for them; ``None`` for no limit."""
     if raw is None:
         return None
-    if not (isinstance(raw, str) and raw.startswith("$")):
+    if not is_computed(raw):
         try:
-            number(raw)
+            read(raw)
         except ValueError as e:
             link.report("bad_number", field, str(e))
             return None
     return link.value(raw, field)
 
 
-def number(raw: Json) -> float:
-    """A number of JSON or its digits; raises ``ValueError``."""
+def number(raw: Json, unit_ms: int = 1000) -> float:
+    """How many units: a number of JSON, its digits, or an ISO 8601 duration; raises ``ValueError``."""
+    if isinstance(raw, str) and raw.startswith("P"):
+        raw = parse_duration_ms(raw) / unit_ms
     if isinstance(raw, str):
         try:
             raw = float(raw)
         except ValueError:
-            raise ValueError(f"{raw!r} is not a number") from None
+            raise ValueError(f"{raw!r} is neither a number nor a duration such as PT90S") from None
     if isinstance(raw, bool) or not isinstance(raw, int | float):
-        raise ValueError(f"{raw!r} is not a number")
+        raise ValueError(f"{'null' if raw is None else repr(raw)} is not a number")
     if not 0 <= raw < 10**10:
         raise ValueError(f"{raw} is out of range: 0 or more, below 10,000,000,000")
     return float(raw)
+
+
+def limit(raw: Json) -> float:
+    """A number of seconds above 0; raises ``ValueError``."""
+    seconds = number(raw)
+    if seconds == 0:
+        raise ValueError("0 seconds would be over at once; leave the limit out to wait for ever")
+    return seconds
 
 
 def refuse(node_id: str, kind: str, what: str) -> FailureRaised:
@@ -141,9 +172,7 @@ class EventWait:
         event_type = self.event_type(frame)
         if not isinstance(event_type, str) or not event_type.strip():
             raise refuse(self.node_id, "event", f"the event type is {event_type!r}, not text")
-        wanted = self.event_filter(frame) or {}
-        if not isinstance(wanted, dict):
-            raise refuse(self.node_id, "event", f"eventFilter is {wanted!r}, not an object")
+        wanted = wanted_of(self.node_id, "event", self.event_filter(frame))
         key = None if self.correlation is None else _key(self.node_id, self.correlation(frame))
         pending: dict[str, Json] = {
             "event_type": event_type,
@@ -183,7 +212,7 @@ def deadline(node_id: str, frame: Frame, seconds: Eval | None) -> int | None:
     if seconds is None:
         return None
     try:
-        return frame.run.now_ms + int(number(seconds(frame)) * 1000)
+        return frame.run.now_ms + int(limit(seconds(frame)) * 1000)
     except ValueError as e:
         raise refuse(node_id, "wait", str(e)) from None
 

@@ -11,6 +11,7 @@ from plaita.base.duration import parse_duration_ms
 from plaita.base.json import Json
 from plaita.engine import steps
 from plaita.node.basic import Node
+from plaita.node.computed import is_computed
 from plaita.node.network.failures import (
     ANSWER_REFUSED,
     CANNOT_BUILD,
@@ -104,7 +105,7 @@ class HTTP(Node):
     @classmethod
     def _literal(cls, value: Any, info: Any) -> Any:
         """What is written out is checked at load; what is computed, when it is known."""
-        if not _is_computed(value):
+        if not is_computed(value):
             _READERS[info.field_name](value)
         return value
 
@@ -216,13 +217,6 @@ def _failed(answer: Answer) -> Exception:
     retryable = answer.status >= 500 or answer.status in _MAY_PASS
     reason = f"{answer.method} {answer.url} answered {answer.status} {answer.reason}".rstrip()
     return answer_refused(f"{reason}{quoted}", retryable=retryable)
-
-
-def _is_computed(value: Any) -> bool:
-    """Can its value be known only at run time?"""
-    if isinstance(value, str):
-        return value.startswith("$") or "{%" in value
-    return isinstance(value, list) and any(_is_computed(one) for one in value)
 
 
 def read_method(value: Json) -> str:

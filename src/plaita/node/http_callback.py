@@ -29,7 +29,7 @@ class HttpCallbackNode(ServiceNode):
     rules: ClassVar[Mapping[str, Rule]] = {
         "callback_path": Rule("text", optional=True),
         "callback_method": Rule("choice", ("GET", "POST", "PUT", "DELETE")),
-        "callback_timeout_minutes": Rule("whole", least=1, most=YEAR_MINUTES),
+        "callback_timeout_minutes": Rule("whole", least=1, most=YEAR_MINUTES, unit_ms=MINUTE_MS),
         "require_auth": Rule("flag"),
         "auth_type": Rule("choice", ("token", "basic", "signature")),
         "auth_token": Rule("secret", optional=True),

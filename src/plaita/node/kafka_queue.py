@@ -34,7 +34,7 @@ class KafkaQueueNode(ServiceNode):
         "enable_auto_commit": Rule("flag"),
         "max_poll_records": Rule("whole", least=1, most=10_000),
         "message_format": Rule("choice", ("json", "text")),
-        "timeout_ms": Rule("whole", most=10**12),
+        "timeout_ms": Rule("whole", most=10**12, unit_ms=1),
     }
 
     bootstrap_servers: Any

@@ -13,6 +13,7 @@ from plaita.engine import kinds
 from plaita.engine.fans import Fan
 from plaita.engine.hosts import Rounds
 from plaita.node.child import FlowNode
+from plaita.node.computed import is_computed
 
 if TYPE_CHECKING:
     from plaita.engine.frames import Frame
@@ -115,7 +116,7 @@ def room_of(link: NodeLink, raw: Any) -> int | Eval | None:
     """``maxConcurrent``: a whole number from 1 on, an expression, or nothing for no bound."""
     if raw is None:
         return None
-    if isinstance(raw, str) and raw.startswith("$"):
+    if is_computed(raw):
         return link.value(raw, "max_concurrent")
     if isinstance(raw, str) and raw.isdigit():
         raw = int(raw)
@@ -178,7 +179,7 @@ class While(FlowNode):
         most = self.max_iterations
         if isinstance(most, str) and most.isdigit():
             most = int(most)
-        if isinstance(most, str) and most.startswith("$"):
+        if is_computed(most):
             most = link.value(most, "max_iterations")
         elif isinstance(most, bool) or not isinstance(most, int) or most < 0:
             link.report("bad_number", "max_iterations", f"maxIterations is a whole number from 0 on, not {most!r}")

@@ -28,7 +28,7 @@ class RedisQueueNode(ServiceNode):
         "redis_db": Rule("whole", most=1_000_000),
         "redis_password": Rule("secret", optional=True),
         "queue_type": Rule("choice", ("list", "stream", "pubsub")),
-        "timeout_seconds": Rule("whole"),
+        "timeout_seconds": Rule("whole", unit_ms=1000),
         "batch_size": Rule("whole", least=1, most=10_000),
         "message_format": Rule("choice", ("json", "text", "raw")),
     }

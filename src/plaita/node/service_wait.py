@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pydantic import field_validator
 
+from plaita.base.duration import parse_duration_ms
 from plaita.base.json import Json
 from plaita.engine import steps
 from plaita.engine.effects import WaitSpec
@@ -20,21 +21,29 @@ from plaita.engine.frames import Frame
 from plaita.engine.values import kind_of
 from plaita.node.basic import Node
 from plaita.node.credentials import look_at_secret
-from plaita.node.event_node import EventWait, deadline, refuse, seconds_of
+from plaita.node.event_node import (
+    RETRY_CONFIG,
+    EventWait,
+    checked_filter,
+    deadline,
+    limit,
+    refuse,
+    seconds_of,
+    wanted_of,
+)
 
 if TYPE_CHECKING:
     from plaita.engine.linking import NodeLink
     from plaita.engine.program import Eval
-
-RETRY_CONFIG: dict[str, Json] = {"max_retries": 3, "retry_delay_ms": 1000, "exponential_backoff": True}
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
     """What the value of a field must be, checked at load when it is written and when it is evaluated.
 
-    ``kind``: ``text`` that is not blank, ``choice`` of ``choices``, ``whole`` number from ``least`` to ``most``,
-    ``flag``, ``object``, ``servers`` (a list of texts, or one text with commas), ``secret`` (text).
+    ``kind``: ``text`` that is not blank, ``choice`` of ``choices``, ``whole`` number from ``least`` to ``most`` (of
+    units of ``unit_ms``, or an ISO 8601 duration, rounded up), ``flag``, ``object``, ``servers`` (a list of texts, or
+    one text with commas), ``secret`` (text).
     """
 
     kind: Literal["text", "choice", "whole", "flag", "object", "servers", "secret"]
@@ -42,6 +51,7 @@ class Rule:
     least: int = 0
     most: int = 10**9
     optional: bool = False
+    unit_ms: int | None = None
 
     def check(self, value: Json) -> Json:
         """The value as the service gets it. Raises ``ValueError``."""
@@ -77,6 +87,9 @@ class Rule:
     def _whole(self, value: Json) -> int:
         if isinstance(value, str) and value.strip().isascii() and value.strip().isdigit():
             value = int(value)
+        if isinstance(value, str) and value.startswith("P") and self.unit_ms is not None:
+            value, rest = divmod(parse_duration_ms(value), self.unit_ms)
+            value += rest > 0
         if type(value) is not int or not self.least <= value <= self.most:
             raise ValueError(f"{value!r} is not a whole number from {self.least} to {self.most}")
         return value
@@ -100,7 +113,7 @@ class ServiceNode(Node):
     rules: ClassVar[Mapping[str, Rule]] = {}
 
     event_type: str
-    event_filter: dict[str, Any] = {}
+    event_filter: Any = {}
     subscription_timeout: Any = None
 
     @field_validator("event_type")
@@ -109,6 +122,11 @@ class ServiceNode(Node):
         if not value.strip():
             raise ValueError("an event needs a type: text that is not blank")
         return value
+
+    @field_validator("event_filter")
+    @classmethod
+    def _event_filter(cls, value: Any) -> Any:
+        return checked_filter(value)
 
     def link(self, link: NodeLink) -> None:
         link.linking.waits.append(link.label)
@@ -130,8 +148,9 @@ class ServiceNode(Node):
                     look_at_secret(link, raw, field)
         if literal == set(self.rules) and sound:
             self._try_config(link)
-        timeout = seconds_of(link, self.subscription_timeout, "subscription_timeout")
-        link.cn.waiting = ServiceWait(self, values, frozenset(literal), timeout)
+        timeout = seconds_of(link, self.subscription_timeout, "subscription_timeout", limit)
+        event_filter = link.value(self.event_filter, "event_filter")
+        link.cn.waiting = ServiceWait(self, values, frozenset(literal), event_filter, timeout)
         link.cn.step = steps.wait(link.cn)
 
     def _try_config(self, link: NodeLink) -> None:
@@ -167,9 +186,14 @@ class ServiceWait(EventWait):
     """The waiting half."""
 
     def __init__(
-        self, node: ServiceNode, values: Mapping[str, Eval], literal: frozenset[str], timeout: Eval | None
+        self,
+        node: ServiceNode,
+        values: Mapping[str, Eval],
+        literal: frozenset[str],
+        event_filter: Eval,
+        timeout: Eval | None,
     ) -> None:
-        super().__init__(node.id, _nothing, _nothing, None, timeout, reuse=False)
+        super().__init__(node.id, _nothing, event_filter, None, timeout, reuse=False)
         self.node, self.values, self.literal = node, values, literal
 
     def spec(self, frame: Frame) -> WaitSpec:
@@ -180,6 +204,7 @@ class ServiceWait(EventWait):
                 values[field] = node.rules[field].check(value(frame))
             except ValueError as e:
                 raise refuse(node.id, node.node_type, f"{field}: {e}") from None
+        wanted = wanted_of(node.id, node.node_type, self.event_filter(frame))
         given = Given(values, self.literal, frame.flow_id or "", execution_id, frame.where(node.id), now)
         try:
             config = node.config(given)
@@ -187,7 +212,7 @@ class ServiceWait(EventWait):
             raise refuse(node.id, node.node_type, str(e)) from None
         pending: dict[str, Json] = {
             "event_type": node.event_type,
-            "event_filter": node.event_filter,
+            "event_filter": wanted,
             "is_async": True,
             "event_id": f"event_{node.id}_{now}",
             "status": "pending",
@@ -198,21 +223,20 @@ class ServiceWait(EventWait):
                 "execution_id": execution_id,
                 "flow_id": frame.flow_id,
                 "event_type": node.event_type,
-                "event_filter": node.event_filter,
+                "event_filter": wanted,
                 "retry_config": RETRY_CONFIG,
                 **config,
             },
         }
-        limit = node.limit_ms(values)
-        ends = [
-            t for t in (None if limit is None else now + limit, deadline(node.id, frame, self.timeout)) if t is not None
-        ]
+        longest = node.limit_ms(values)
+        own = None if longest is None else now + longest
+        ends = [t for t in (own, deadline(node.id, frame, self.timeout)) if t is not None]
         return WaitSpec(
             "event",
             pending,
             node.event_type,
             key=execution_id,
-            by_filter=bool(node.event_filter),
+            by_filter=bool(wanted),
             deadline_ms=min(ends, default=None),
         )
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-DAY_MS: Final = 86_400_000
-
 
 @dataclass(frozen=True, slots=True)
 class LeasePlan:

@@ -202,6 +202,8 @@ class Adoption:
 
 @dataclass(frozen=True, slots=True)
 class Adopted:
+    """The run is there, in that state."""
+
     run_id: RunId
     incarnation: str
 

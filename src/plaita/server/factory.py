@@ -39,5 +39,8 @@ def create_storage_component(storage_type: str, component_type: str, **kwargs: A
         raise NotSupported(f"{storage_type!r} has no {component_type!r}", f"it has: {', '.join(known)}")
     if storage_type == "memory":
         return known[component_type](**kwargs)
+    if set(kwargs) != {"path"}:
+        given = ", ".join(sorted(kwargs)) or "nothing"
+        raise NotSupported(f"a storage of type 'sqlite' takes path, not {given}", "path names the file of the store")
     path = Path(kwargs["path"])
     return _STORE[component_type](OpenedStore(lambda: SqliteBackend(path)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from plaita.base.errors import FlowLoadError, InputError, NotFound
+from plaita.base.errors import InputError, NotFound
 from plaita.base.ids import start_digest
 from plaita.base.json import Json, encode
 from plaita.core.closure import open_closure
@@ -65,7 +65,7 @@ async def _published(backend: Backend, state: ExecutionState) -> FlowVersion | N
 async def _program(backend: Backend, found: FlowVersion) -> Program:
     document = await backend.closure(found.closure)
     if document is None:
-        raise FlowLoadError([], f"flow {found.flow_id!r}")
+        raise NotFound(f"the definition of flow {found.flow_id!r} is missing in {backend.name}", "publish it again")
     return open_closure(document).program
 
 

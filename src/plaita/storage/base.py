@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from operator import attrgetter
 from typing import Any
 
@@ -104,23 +104,22 @@ class FlowStorage(ABC):
 def page_of(
     states: Iterable[ExecutionState], query: Mapping[str, Any] | None, order_by: str | None, limit: int, offset: int
 ) -> list[ExecutionState]:
-    """What ``list_executions`` answers. Raises ``InputError`` for a field that no state has and for negative numbers.
-
-    States without the field to order by stand first.
-    """
-    if limit < 0 or offset < 0:
-        raise InputError("limit" if limit < 0 else "offset", "must not be negative")
+    """What ``list_executions`` answers. Raises ``InputError`` for a field no state has and for negative numbers."""
+    check_page(limit, offset)
     wanted = dict(query or {})
     for name in wanted:
         check_field(name, "query")
-    found = [s for s in states if all(getattr(s, name) == value for name, value in wanted.items())]
-    if order_by:
-        found.sort(key=ordering(order_by), reverse=order_by.startswith("-"))
-    return found[offset : offset + limit]
+    found = [s for s in states if has_values(s, wanted)]
+    return (ordered(found, order_by) if order_by else found)[offset : offset + limit]
 
 
-def ordering(order_by: str) -> Callable[[ExecutionState], Any]:
-    """A sort key; the descending ones begin with ``-``, which is the caller's to obey."""
+def has_values(state: ExecutionState, wanted: Mapping[str, Any]) -> bool:
+    """Do the fields of a state equal these?"""
+    return all(getattr(state, name) == value for name, value in wanted.items())
+
+
+def ordered(states: Iterable[ExecutionState], order_by: str) -> list[ExecutionState]:
+    """States by a field (``-start_time``: descending); those without it stand first. Raises ``InputError``."""
     name = order_by.removeprefix("-")
     check_field(name, "order_by")
     read = attrgetter(name)
@@ -129,7 +128,19 @@ def ordering(order_by: str) -> Callable[[ExecutionState], Any]:
         value = read(state)
         return value is not None, "" if value is None else str(value)
 
-    return key
+    return sorted(states, key=key, reverse=order_by.startswith("-"))
+
+
+def check_page(limit: int, offset: int) -> None:
+    """Raises ``InputError`` for a negative number."""
+    if limit < 0 or offset < 0:
+        raise InputError("limit" if limit < 0 else "offset", "must not be negative")
+
+
+def check_owner(execution_id: str, state: ExecutionState) -> None:
+    """Raises ``InputError`` for the state of another execution."""
+    if state.execution_id != execution_id:
+        raise InputError("execution_id", f"the state is of {state.execution_id!r}, not of {execution_id!r}")
 
 
 def check_field(name: str, where: str) -> None:

@@ -8,11 +8,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from plaita.base.clock import SystemClock
-from plaita.base.errors import InputError
 from plaita.base.json import admit
 from plaita.base.tenancy import current_tenant
 from plaita.engine.values import copied
-from plaita.storage.base import ExecutionState, ExecutionStorage, FlowStorage, page_of
+from plaita.storage.base import ExecutionState, ExecutionStorage, FlowStorage, check_owner, page_of
 
 TOMBSTONES_MAX = 10_000
 LATEST = "latest"
@@ -28,8 +27,7 @@ class MemoryExecutionStorage(ExecutionStorage):
 
     def save_execution_state(self, execution_id: str, state: ExecutionState) -> bool:
         """Keep a state. Raises ``InputError`` for a state of another execution and for what is not JSON."""
-        if state.execution_id != execution_id:
-            raise InputError("execution_id", f"the state is of {state.execution_id!r}, not of {execution_id!r}")
+        check_owner(execution_id, state)
         fields = {name: getattr(state, name) for name in ExecutionState.model_fields}
         kept = admit(fields, "state")
         with self._lock:

@@ -19,7 +19,16 @@ from plaita.ports.queries import RunView
 from plaita.ports.runs import Deleted, NotTerminal, SubmitConflict, Tombstoned
 from plaita.ports.values import RunId
 from plaita.storage.adopting import adoption_of
-from plaita.storage.base import ExecutionState, ExecutionStorage, FlowStorage, check_field, ordering
+from plaita.storage.base import (
+    ExecutionState,
+    ExecutionStorage,
+    FlowStorage,
+    check_field,
+    check_owner,
+    check_page,
+    has_values,
+    ordered,
+)
 from plaita.storage.bridge import Bridge
 from plaita.storage.memory import id_of
 
@@ -51,8 +60,7 @@ class StoreExecutionStorage(ExecutionStorage):
 
         Its flow must be published here, unless it is completed or cancelled: else ``NotFound``.
         """
-        if state.execution_id != execution_id:
-            raise InputError("execution_id", f"the state is of {state.execution_id!r}, not of {execution_id!r}")
+        check_owner(execution_id, state)
         check_id(execution_id, "execution_id")
         admit(state.context, "context")
         self._store.ask(lambda backend: _adopt(backend, state))
@@ -74,8 +82,7 @@ class StoreExecutionStorage(ExecutionStorage):
             check_field(name, where)
             if name not in _ROW_FIELDS:
                 raise InputError(where, f"{name!r} cannot be asked for; there are: {', '.join(sorted(_ROW_FIELDS))}")
-        if limit < 0 or offset < 0:
-            raise InputError("limit" if limit < 0 else "offset", "must not be negative")
+        check_page(limit, offset)
         return self._store.ask(lambda backend: _page(backend, wanted, by, limit, offset))
 
 
@@ -133,8 +140,7 @@ async def _delete(backend: Backend, execution_id: str) -> bool:
 async def _page(
     backend: Backend, wanted: dict[str, Any], order_by: str, limit: int, offset: int
 ) -> list[ExecutionState]:
-    rows = [row async for row in _rows(backend, wanted) if all(getattr(row, k) == v for k, v in wanted.items())]
-    rows.sort(key=ordering(order_by), reverse=order_by.startswith("-"))
+    rows = ordered([row async for row in _rows(backend, wanted) if has_values(row, wanted)], order_by)
     states = [await _load(backend, row.execution_id) for row in rows[offset : offset + limit]]
     return [state for state in states if state is not None]
 

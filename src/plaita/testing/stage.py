@@ -25,7 +25,7 @@ from plaita.telemetry import events as told
 from plaita.telemetry.event import Event, Field
 from plaita.testing.doubles import Cast, Rehearsed
 from plaita.testing.kills import Kills
-from plaita.testing.loop import LoopSpawner, VirtualLoop
+from plaita.testing.loop import LoopSpawner, VirtualLoop, bury
 from plaita.testing.performed import Ledger, Performed
 from plaita.testing.saying import NotAsExpected
 
@@ -37,7 +37,6 @@ RENEW_MS, LOOK_MS = 1_200_000, 600_000
 """How often the process looks around. It is told of what happens, so that long calls take few turns."""
 ROUNDING_MS = 1e-3
 PROCESSES_MAX = 20_000
-BURY_ROUNDS = 50
 
 
 class Halt(KeyboardInterrupt):
@@ -245,17 +244,3 @@ class Stage:
     def _is_due(self) -> bool:
         due = self.look(lambda rows: rows.runs.next_due())
         return (due is not None and due <= self.now_ms()) or self.look(lambda rows: rows.ledger.first()) is not None
-
-
-def bury(loop: VirtualLoop) -> None:
-    """Let what is left of a process end where it can touch nothing."""
-    loop.set_exception_handler(lambda *_: None)
-    for _ in range(BURY_ROUNDS):
-        tasks = [task for task in asyncio.all_tasks(loop) if not task.done()]
-        if not tasks:
-            break
-        for task in tasks:
-            task.cancel()
-        while (at := loop.next_timer()) is not None and at <= loop.time():
-            loop.turn(at)
-    loop.close()

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Final
 
 from plaita.base.json import Json
-from plaita.engine.expression.scope import ABSENT, Names
+from plaita.engine.expression.paths import ROOTS
+from plaita.engine.expression.scope import ABSENT, FixedFacts, Names
 
-_OWN = ("INPUT", "NODE", "PARENT", "GLOBAL", "ENV", "FLOW_ID", "EXECUTION_ID", "LAST_NODE", "BRANCH")
-
-
-@dataclass(slots=True)
-class _Facts:
-    execution_id: str
-    now_ms: int
-    timezone: str | None = None
+CONTEXT_ROOTS: Final = tuple(root for root in ROOTS if root != "FLOW")
+"""Roots that a documented context has; ``FLOW`` is another spelling of ``FLOW_ID``."""
 
 
 @dataclass(slots=True)
@@ -31,7 +27,7 @@ class ContextScope:
     last_id: str | None
     branch: Json
     extra: dict[str, Json] | None
-    run: _Facts = field(compare=False)
+    run: FixedFacts = field(compare=False)
 
     @property
     def names(self) -> Names:
@@ -52,6 +48,6 @@ def scope_of(context: Mapping[str, Json], now_ms: int) -> ContextScope:
         flow_id=roots.get("FLOW_ID"),
         last_id=roots.get("LAST_NODE"),
         branch=roots.get("BRANCH"),
-        extra={key: value for key, value in roots.items() if key not in _OWN},
-        run=_Facts(roots.get("EXECUTION_ID") or "", now_ms),
+        extra={key: value for key, value in roots.items() if key not in CONTEXT_ROOTS},
+        run=FixedFacts(roots.get("EXECUTION_ID") or "", now_ms),
     )

@@ -21,7 +21,7 @@ TOKEN: Final = re.compile(
       (?P<call>\$F\s*+\.\s*+[^\W\d]\w*+\s*+\()
     | (?P<wrap>\$\()
     | (?P<path>\$[\w$-]*+(?:{_STEP})*+)
-    | (?P<number>-?[0-9]++(?:\.[0-9]++)?(?:[eE][+-]?[0-9]++)?(?![\w$]))
+    | (?P<number>[+-]?[0-9]++(?:\.[0-9]*+)?(?:[eE][+-]?[0-9]++)?(?![\w$]))
     | (?P<string>{_STRING})
     | (?P<word>[^\W\d]\w*+)
     | (?P<end>%\}})
@@ -34,6 +34,9 @@ TOKEN: Final = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 """Always matches; ``lastgroup`` is the kind of the token."""
+
+FRACTION: Final = re.compile(r"[+-]?\.[0-9]++(?:[eE][+-]?[0-9]++)?(?![\w$])")
+"""A number without a digit before its point. Behind an operand the same text is a step."""
 
 _STEPS = re.compile(rf"\s*+(?:\.\s*+([\w$-]++)|\[\s*+(?:(-?[0-9]++)|({_STRING}))\s*+\])", re.DOTALL)
 _PLAIN = re.compile(r"\$[\w$-]*+(?:\.[\w$-]++)*+")
@@ -94,7 +97,7 @@ def _unescape(match: re.Match[str], quote: str) -> str:
 
 def number_of(token: str, at: int) -> int | float:
     """The value of a number token; refused beyond what JSON numbers here can hold."""
-    if token.lstrip("-").isdigit():
+    if token.lstrip("+-").isdigit():
         if len(token) > INTEGER_DIGITS_MAX:
             raise ExpressionSyntaxError(f"an integer may have at most {INTEGER_DIGITS_MAX} digits", at + 1)
         return int(token)

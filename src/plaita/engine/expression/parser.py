@@ -10,7 +10,7 @@ from typing import Final, NoReturn
 
 from plaita.base.limits import EXPRESSION_CHAIN_MAX, EXPRESSION_DEPTH_MAX, EXPRESSION_TEXT_MAX
 from plaita.engine.expression.errors import ExpressionSyntaxError
-from plaita.engine.expression.lexer import TOKEN, number_of, split_path, split_steps, unquote
+from plaita.engine.expression.lexer import FRACTION, TOKEN, number_of, split_path, split_steps, unquote
 from plaita.engine.expression.syntax import (
     Access,
     Binary,
@@ -165,9 +165,8 @@ class _Parser:
             if self.token == "[" or self.kind == "step":
                 _refuse_step(self)
             return Path(at, root, steps)
-        if kind == "number":
-            self.advance()
-            return Literal(at, number_of(token, at))
+        if kind == "number" or FRACTION.match(self.text, at):
+            return self.number()
         if kind == "string":
             self.advance()
             return Literal(at, unquote(token, at))
@@ -191,6 +190,15 @@ class _Parser:
         else:
             _refuse_start(self)
         return self.steps_after(node)
+
+    def number(self) -> Node:
+        at = self.start
+        fraction = FRACTION.match(self.text, at)
+        if fraction is not None:
+            self.token, self.end = fraction[0], fraction.end()
+        value = number_of(self.token, at)
+        self.advance()
+        return Literal(at, value)
 
     def word(self, token: str, at: int) -> Node:
         if token not in _CONSTANTS and token != "not":
@@ -339,7 +347,9 @@ def _refuse_trailing(parser: _Parser) -> NoReturn:
         parser.fail("the slot has no end", 'close it with %}; write {% "{%" %} for the text {%')
     if parser.kind == "operator" and parser.token in _POWER:
         _refuse_missing_space(parser, parser.token)
-    if (parser.kind == "number" and parser.token[0] == "-") or parser.text[parser.previous_end - 1] == "-":
+    if parser.kind == "number" and parser.token[0] in "+-":
+        _refuse_missing_space(parser, parser.token[0])
+    if parser.text[parser.previous_end - 1] == "-":
         _refuse_missing_space(parser, "-")
     if parser.kind == "end":
         parser.fail("%} outside a template")

@@ -36,6 +36,15 @@ class Facts(Protocol):
     def timezone(self) -> str | None: ...
 
 
+@dataclass(frozen=True, slots=True)
+class FixedFacts:
+    """Facts that stay as they were said, outside of a run or for one call."""
+
+    execution_id: str
+    now_ms: int
+    timezone: str | None = None
+
+
 class Scope(Protocol):
     """One frame as its expressions see it. Attributes only: reading one must cost nothing.
 

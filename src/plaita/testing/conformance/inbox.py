@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
+from plaita.base.duration import DAY_MS
 from plaita.base.errors import InputError
 from plaita.base.ids import derived_id
 from plaita.base.json import encode
-from plaita.policy.lease import DAY_MS
 from plaita.ports.inbox import (
     Accepted,
     CancelAccepted,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from plaita.base.duration import DAY_MS
 from plaita.base.json import decode
 from plaita.ports.runs import (
     AlreadyResolved,
@@ -32,7 +33,6 @@ from plaita.ports.values import By, Mail, RunId, WaitId
 from plaita.testing.conformance.stage import RUN, WAIT, Contract, Stage, hand, start
 
 TRIES_MAX = 5
-DAY_MS = 86_400_000
 
 
 class ClaimContract(Contract):
