@@ -31,7 +31,8 @@ class Choice:
         except FlowLoadError as e:
             issue = e.issues[0]
             fields = ", ".join(f"${name}" for name in FIELDS)
-            raise InputError("where", f"{issue.message} {issue.hint}".rstrip() + f"; fields: {fields}") from None
+            said = f"{issue.message} ({issue.hint})" if issue.hint else issue.message
+            raise InputError("where", f"{said}; fields: {fields}") from None
 
     def takes(self, shape: Shape) -> bool:
         """Does an execution fit? Raises ``InputError`` when the expression fails for it."""
