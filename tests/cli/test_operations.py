@@ -169,3 +169,51 @@ def test_the_shell_is_offered_commands_and_ids(busy: Shell) -> None:
 def test_without_a_store_nothing_is_offered_and_none_is_made(shell: Shell) -> None:
     assert offered(shell, "plaita inspect a") == []
     assert not (shell.folder / ".plaita").exists()
+
+
+def test_logs_do_not_stay_for_a_deadline_when_somebody_is_asked(shell: Shell) -> None:
+    shell.write("ask.yaml", LEAVE.replace("event_type: answer", "event_type: answer, subscription_timeout: 86400"))
+    waiting = shell.plaita("run ask.yaml --json").json["execution_id"]
+    assert "wait" in shell.plaita(f"logs {waiting} --follow").out.splitlines()[-1]
+
+
+def test_an_id_that_is_cut_short_is_completed_in_the_hint(busy: Shell) -> None:
+    [failed] = ids(busy, "failed")
+    assert f"did you mean {failed!r}?" in busy.plaita(f"inspect {failed[:8]}").err
+    asked = busy.plaita(f"run {EXAMPLES / 'agent_loop.yaml'} --json").json["waits"][0]["task_id"]
+    assert f"did you mean {asked!r}?" in busy.plaita(f"approve {asked[:6]}").err
+
+
+def test_publishing_says_which_nodes_the_flow_needs(shell: Shell) -> None:
+    answer = shell.plaita(f"publish {EXAMPLES / 'expense.yaml'}")
+    assert f"plaita start expense --import {EXAMPLES / 'nodes' / 'notify.py'}" in answer.err
+
+
+def test_nothing_published_and_one_removed_are_said_in_words(busy: Shell) -> None:
+    assert "no flow is published" in busy.plaita("flows").err
+    assert busy.plaita("prune --older-than 0").out == "1 execution removed that ended more than 0 days ago\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "remedy"),
+    [
+        ("x = 1\ny = 1 / 0\n", "the module itself fails, in its line 2"),
+        ("import nomod\n", "it imports nomod, which is not"),
+    ],
+)
+def test_a_python_file_that_fails_says_where_and_why(shell: Shell, text: str, remedy: str) -> None:
+    shell.write("broken.py", text)
+    answer = shell.plaita("validate broken.py")
+    assert answer.code == 4 and remedy in answer.err
+
+
+def test_an_approval_is_not_resumed_with_nothing(shell: Shell) -> None:
+    waiting = shell.plaita(f"run {EXAMPLES / 'agent_loop.yaml'} --json").json
+    refused = shell.plaita(f"resume {waiting['execution_id']}")
+    assert refused.code == 1 and f"plaita approve {waiting['waits'][0]['task_id']} --by NAME" in refused.err
+    assert shell.plaita(f"inspect {waiting['execution_id']} --json").json["waits"] == waiting["waits"]
+
+
+def test_an_empty_inbox_of_one_person_says_nothing_of_others(shell: Shell) -> None:
+    shell.plaita(f"run {EXAMPLES / 'agent_loop.yaml'}")
+    assert shell.plaita("inbox --by zoe").err == "zoe is asked for nothing\n"

@@ -35,10 +35,10 @@ async def ids_of(desk: Desk, verb: str, ids: list[str], where: str, most: int, *
         return [shape["execution_id"] for shape in found]
     _preview(verb, found)
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        raise typer.BadParameter(f"{len(found)} executions would be acted on; --yes confirms it")
+        raise typer.BadParameter(f"{_counted(found)} would be acted on; --yes confirms it")
     from plaita.cli.screen import note
 
-    typer.echo(f"{verb} {len(found)} executions? Type yes: ", err=True, nl=False)
+    typer.echo(f"{verb} {_counted(found)}? Type yes: ", err=True, nl=False)
     if sys.stdin.readline().strip() != "yes":
         note("nothing was done")
         return []
@@ -52,6 +52,10 @@ async def _chosen(desk: Desk, where: str, most: int) -> list[Shape]:
     if len(found) > most:
         raise typer.BadParameter(f"more than {most} executions fit; --limit allows more")
     return found
+
+
+def _counted(found: list[Shape]) -> str:
+    return f"{len(found)} execution{'' if len(found) == 1 else 's'}"
 
 
 def _preview(verb: str, found: list[Shape]) -> None:

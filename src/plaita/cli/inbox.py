@@ -28,12 +28,12 @@ def inbox(
     from plaita.control import looking
 
     async def work(desk: Desk) -> None:
-        await _show(desk, await looking.inbox(desk.store, actor=by, limit=limit, cursor=after))
+        await _show(desk, await looking.inbox(desk.store, actor=by, limit=limit, cursor=after), by)
 
     at_desk(work, settings_of(store), store, as_json=as_json)
 
 
-async def _show(desk: Desk, page: Shape) -> None:
+async def _show(desk: Desk, page: Shape, by: str) -> None:
     from plaita.cli.screen import note, say, show_json
 
     if desk.as_json:
@@ -45,6 +45,6 @@ async def _show(desk: Desk, page: Shape) -> None:
         for line in wording.task(task):
             say(f"  {line}")
     if not page["items"]:
-        note("nobody is asked for anything")
+        note(f"{by} is asked for nothing" if by else "nobody is asked for anything")
     if page["next"]:
         note(f"there are more: --after {page['next']}")

@@ -26,7 +26,7 @@ def logs(
     as_json: AsJson = False,
     debug: Debug = False,
 ) -> None:
-    """Show what happened to an execution, oldest first: one line an entry, with ``--json`` one object a line."""
+    """Show what happened to an execution, oldest first: one line an entry, with --json one object a line."""
     from plaita.cli.desk import at_desk, settings_of
     from plaita.cli.screen import say
     from plaita.control.following import entries

@@ -29,4 +29,9 @@ def prune(
     if as_json:
         show_json({"pruned": count})
     else:
-        say(f"{count} executions removed that ended more than {kept} days ago")
+        removed, ago = (_counted(count, "execution"), _counted(kept, "day"))
+        say(f"{removed} removed that ended more than {ago} ago")
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count} {what}" if count == 1 else f"{count} {what}s"

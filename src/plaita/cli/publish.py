@@ -41,6 +41,8 @@ def publish(
         for issue in file.flow.issues:
             note(str(issue))
         say(f"published {found.flow_id} version {found.version}")
+        for name in file.imports:
+            note(f"  it needs the nodes of {name}: PLAITA_IMPORTS, or plaita start {found.flow_id} --import {name}")
 
     at_desk(work, settings, store, as_json=as_json, create=True)
 
@@ -48,13 +50,15 @@ def publish(
 def flows(store: Store = None, as_json: AsJson = False, debug: Debug = False) -> None:
     """List published flows."""
     from plaita.cli.desk import at_desk, settings_of
-    from plaita.cli.screen import show_json, table
+    from plaita.cli.screen import note, show_json, table
     from plaita.control.keeping import list_flows
 
     page = at_desk(lambda desk: list_flows(desk.store), settings_of(store), store)
     if as_json:
         show_json(page)
         return
+    if not page["items"]:
+        note("no flow is published; plaita publish FLOW publishes a file")
     table(("FLOW", "VERSION", "PUBLISHED"), [(f["flow_id"], f["version"], f["published"]) for f in page["items"]])
 
 

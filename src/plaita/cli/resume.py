@@ -33,9 +33,23 @@ def resume(
     answer = read_json(data, "--data")
 
     async def work(desk: Desk) -> int:
+        if data is None:
+            await _refuse_empty_decision(desk, execution_id, wait)
         await acting.resume(desk.store, execution_id, wait, answer, whoami())
         shape = await desk.move(execution_id)
         await desk.show(shape)
         return answer_code(shape)
 
     raise typer.Exit(at_desk(work, settings_of(store, imports), store, as_json=as_json))
+
+
+async def _refuse_empty_decision(desk: Desk, execution_id: str, wait: str) -> None:
+    """An approval that is resumed with nothing would be decided past its approvers, by mistake mostly."""
+    from plaita.base.errors import ResumeRefused
+    from plaita.control.looking import inspect
+
+    waits = (await inspect(desk.store, execution_id))["waits"]
+    chosen = [one for one in waits if not wait or wait in (one["wait_id"], one["node"])]
+    if len(chosen) == 1 and "task_id" in chosen[0]:
+        hint = f"plaita approve {chosen[0]['task_id']} --by NAME; --data JSON answers in the place of the approvers"
+        raise ResumeRefused(f"{chosen[0]['node']} waits for an approval, and no data is given", hint)

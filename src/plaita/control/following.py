@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from plaita.base.json import decode
 from plaita.base.moment import iso
 from plaita.control.looking import run_of
-from plaita.control.shapes import Shape
+from plaita.control.shapes import Shape, wait_kind
 from plaita.ports.backend import Backend
 from plaita.ports.queries import RunView
 from plaita.ports.values import TERMINAL
@@ -26,13 +26,17 @@ async def entries(store: Backend, execution_id: str, *, follow: bool) -> AsyncIt
             yield {"seq": entry.seq, "at": iso(entry.at_ms), **decode(entry.data)}
         if page:
             continue
-        if not follow or _rests(run):
+        if not follow or await _rests(store, run):
             return
         await store.hint(POLL_MS)
         run = await run_of(store, execution_id)
 
 
-def _rests(run: RunView) -> bool:
-    """Is nothing to be expected without somebody outside? A timer is expected."""
-    waits = run.status == "suspended" and run.token is None and run.due_ms is None
-    return run.status in TERMINAL or waits or bool(run.blocked_reason)
+async def _rests(store: Backend, run: RunView) -> bool:
+    """Is nothing to be expected without somebody outside? Delays, retries and children are expected."""
+    if run.status in TERMINAL or run.blocked_reason:
+        return True
+    if run.status != "suspended" or run.token is not None or run.retry_ms is not None:
+        return False
+    waits = await store.waits(run.run_id)
+    return all(wait_kind(wait) not in ("delay", "child") for wait in waits) if waits else run.due_ms is None

@@ -12,14 +12,23 @@ from plaita.ports.tasks import Task
 from plaita.ports.values import RunId
 
 CURSOR_CHARS_MAX = 18
+RECENT = 1_000
 
 
 async def run_of(store: Backend, execution_id: str) -> RunView:
     """One execution. Raises ``NotFound`` naming the store."""
     view = await store.run(RunId(execution_id))
     if view is None:
-        raise NotFound(f"there is no execution {execution_id!r} in {store.name}", "plaita ps lists executions")
+        hint = await _cut_short(store, execution_id) or "plaita ps lists executions"
+        raise NotFound(f"there is no execution {execution_id!r} in {store.name}", hint)
     return view
+
+
+async def _cut_short(store: Backend, execution_id: str) -> str:
+    """A hint when the id is the beginning of one of the newest executions, such as a terminal cuts off."""
+    recent, _ = await store.runs(limit=RECENT)
+    meant = [view.run_id for view in recent if execution_id and view.run_id.startswith(execution_id)]
+    return f"an id is given whole; did you mean {meant[0]!r}?" if len(meant) == 1 else ""
 
 
 async def inspect(store: Backend, execution_id: str) -> Shape:
@@ -65,7 +74,10 @@ async def task_of(store: Backend, task_id: str) -> Task:
     """One task. Raises ``NotFound`` naming the store."""
     task = await store.task(task_id)
     if task is None:
-        raise NotFound(f"there is no task {task_id!r} in {store.name}", "plaita inbox lists tasks")
+        recent, _ = await store.inbox(limit=RECENT)
+        meant = [one.task_id for one in recent if task_id and one.task_id.startswith(task_id)]
+        hint = f"an id is given whole; did you mean {meant[0]!r}?" if len(meant) == 1 else "plaita inbox lists tasks"
+        raise NotFound(f"there is no task {task_id!r} in {store.name}", hint)
     return task
 
 

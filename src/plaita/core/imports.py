@@ -6,6 +6,7 @@ import hashlib
 import importlib
 import importlib.util
 import sys
+import traceback
 from pathlib import Path
 from types import ModuleType
 
@@ -48,8 +49,21 @@ def _load(name: str) -> ModuleType:
         # A flow written in the module is wrong, and says where.
         raise
     except (Exception, SystemExit) as e:  # foreign code runs at import: whatever it raises, the import failed
-        hint = "check the path" if isinstance(e, OSError | ModuleNotFoundError) else "the module itself fails"
-        raise NotFound(f"{name} cannot be imported: {type(e).__name__}: {e}", hint) from e
+        raise NotFound(f"{name} cannot be imported: {type(e).__name__}: {e}", _remedy(name, e)) from e
+
+
+def _remedy(name: str, e: BaseException) -> str:
+    """What to do about a failed import: the path is wrong, something is not installed, or the module itself fails."""
+    if (
+        isinstance(e, ModuleNotFoundError)
+        and e.name
+        and (name.endswith(".py") or not f"{name}.".startswith(f"{e.name}."))
+    ):
+        return f"it imports {e.name}, which is not installed here"
+    if isinstance(e, OSError | ModuleNotFoundError):
+        return "check the path"
+    lines = [one.lineno for one in traceback.extract_tb(e.__traceback__) if Path(one.filename).name == Path(name).name]
+    return f"the module itself fails{f', in its line {lines[-1]}' if lines else ''}; --debug shows the traceback"
 
 
 def _load_file(path: Path) -> ModuleType:
