@@ -12,7 +12,6 @@ from plaita.backends.memory import MemoryBackend
 from plaita.backends.sqlite import SqliteBackend
 from plaita.base.duration import DAY_MS
 from plaita.base.errors import NotSupported, Unavailable
-from plaita.core.imports import import_nodes
 from plaita.ports.backend import Backend
 from plaita.ports.values import RunId
 from plaita.server.worker.worker import WorkerOptions
@@ -119,9 +118,3 @@ def worker_options(
         env=os.environ,
         retention_ms=settings.store.retention_days * DAY_MS if only is None else None,
     )
-
-
-def import_all(settings: Settings) -> None:
-    """Import the modules with custom nodes that the settings name."""
-    for name in settings.imports:
-        import_nodes(name)

@@ -180,7 +180,8 @@ def test_logs_do_not_stay_for_a_deadline_when_somebody_is_asked(shell: Shell) ->
 def test_an_id_that_is_cut_short_is_completed_in_the_hint(busy: Shell) -> None:
     [failed] = ids(busy, "failed")
     assert f"did you mean {failed!r}?" in busy.plaita(f"inspect {failed[:8]}").err
-    asked = busy.plaita(f"run {EXAMPLES / 'agent_loop.yaml'} --json").json["waits"][0]["task_id"]
+    run = busy.plaita(f"run {EXAMPLES / 'expense.yaml'} -i employee=dora -i amount=480 --json").json
+    asked = run["waits"][0]["task_id"]
     assert f"did you mean {asked!r}?" in busy.plaita(f"approve {asked[:6]}").err
 
 
@@ -208,12 +209,12 @@ def test_a_python_file_that_fails_says_where_and_why(shell: Shell, text: str, re
 
 
 def test_an_approval_is_not_resumed_with_nothing(shell: Shell) -> None:
-    waiting = shell.plaita(f"run {EXAMPLES / 'agent_loop.yaml'} --json").json
+    waiting = shell.plaita(f"run {EXAMPLES / 'expense.yaml'} -i employee=dora -i amount=480 --json").json
     refused = shell.plaita(f"resume {waiting['execution_id']}")
     assert refused.code == 1 and f"plaita approve {waiting['waits'][0]['task_id']} --by NAME" in refused.err
     assert shell.plaita(f"inspect {waiting['execution_id']} --json").json["waits"] == waiting["waits"]
 
 
 def test_an_empty_inbox_of_one_person_says_nothing_of_others(shell: Shell) -> None:
-    shell.plaita(f"run {EXAMPLES / 'agent_loop.yaml'}")
+    shell.plaita(f"run {EXAMPLES / 'expense.yaml'} -i employee=dora -i amount=480")
     assert shell.plaita("inbox --by zoe").err == "zoe is asked for nothing\n"

@@ -116,3 +116,9 @@ def test_a_function_without_a_file_says_so() -> None:
     exec("def f():\n    return 1", names)
     with pytest.raises(CodeflowError, match="source of 'f' cannot be found"):
         compile_func(names["f"])  # type: ignore[arg-type]
+
+
+def test_an_issue_of_the_made_document_has_its_line_and_no_column() -> None:
+    source = "@flow\ndef a():\n    return F.nope(1)\n"
+    with pytest.raises(CodeflowError, match=r"line 3: .*not a known function"):
+        flow_from_source(source)

@@ -217,11 +217,11 @@ LATER: Final = (
 
 
 def behind(path: str) -> Any:
-    """What a program gets that imports the path."""
+    """What ``from module import name`` gives."""
     module, _, name = path.rpartition(".")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
-        return getattr(import_module(module), name)
+        return getattr(__import__(module, fromlist=[name]), name)
 
 
 def taken(found: Any) -> set[str] | None:

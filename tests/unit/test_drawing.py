@@ -100,3 +100,13 @@ def test_an_accessible_picture_names_what_it_shows() -> None:
     [title], [desc] = list(svg.iter(f"{SVG}title")), list(svg.iter(f"{SVG}desc"))
     assert title.text == "decision"
     assert desc.text is not None and "4 nodes" in desc.text
+
+
+def test_one_long_id_does_not_widen_every_line() -> None:
+    nodes = [{"id": f"n{i}", "type": "mock"} for i in range(200)]
+    assert len(as_text(picture(chain({"id": "x" * 100_000, "type": "mock"}, *nodes)))) < 400_000
+
+
+def test_a_line_break_in_an_id_makes_no_line_of_its_own() -> None:
+    text = as_text(picture(chain({"id": "line\nbreak", "type": "mock"})))
+    assert len(text.splitlines()) == 4

@@ -18,6 +18,20 @@ def check_id(text: str, path: str) -> None:
         raise InputError(path, f"{text!r}: no leading -, no outer blanks, no control characters")
 
 
+def check_text(text: str, path: str) -> None:
+    """Whatever a store keeps or is asked for is Unicode. Raises ``InputError`` naming ``path``."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise InputError(path, f"{text!r}: text with a lone surrogate is not Unicode") from None
+
+
+def check_texts(**texts: str) -> None:
+    """``check_text`` of each, by its name."""
+    for path, text in texts.items():
+        check_text(text, path)
+
+
 def derived_id(*parts: str) -> str:
     """The same 32 hexadecimal characters for the same parts."""
     digest = hashlib.blake2b(digest_size=16)

@@ -24,6 +24,7 @@ class Issue:
     column: int | None = None
 
     def __str__(self) -> str:
-        where = f"line {self.line}, column {self.column}: " if self.line is not None else ""
+        column = f", column {self.column}" if self.column else ""
+        where = f"line {self.line}{column}: " if self.line is not None else ""
         hint = f" ({self.hint})" if self.hint else ""
         return f"{self.severity}: {where}{self.path}: {self.message}{hint} [{self.code}]"

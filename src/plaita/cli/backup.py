@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Annotated
 
@@ -25,7 +26,7 @@ def backup(
     from plaita.cli.desk import at_desk, settings_of
     from plaita.cli.screen import say, show_json
 
-    if file.exists() and not force:
+    if os.path.lexists(file) and not force:
         raise Conflict(f"{file} exists", "name another file, or --force replaces it")
     at_desk(lambda desk: desk.store.backup(file), settings_of(store), store)
     size = file.stat().st_size

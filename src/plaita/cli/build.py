@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
@@ -44,11 +43,12 @@ def build(
     """
     from plaita.base.errors import FlowLoadError
     from plaita.cli.failing import FAILED, USAGE, complain
+    from plaita.cli.writing import write_file
 
     if kind not in FORMATS:
         raise typer.BadParameter(f"--format {kind}: choose from {', '.join(FORMATS)}")
     try:
-        text = source.read_text(encoding="utf-8")
+        text = source.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as e:
         complain(f"{source} cannot be read: {getattr(e, 'strerror', None) or e}", "check the path")
         raise typer.Exit(USAGE) from None
@@ -63,7 +63,7 @@ def build(
     if check:
         _check(path, data, source)
     else:
-        _write(path, data)
+        write_file(path, data, source)
     _tell(path, nodes, len(data), checked=check, as_json=as_json)
 
 
@@ -121,19 +121,6 @@ def _check(path: Path, data: bytes, source: Path) -> None:
     if path.read_bytes() != data:
         complain(f"{path} is stale: {source} compiles to something else", f"plaita build {source}")
         raise typer.Exit(FAILED)
-
-
-def _write(path: Path, data: bytes) -> None:
-    """Whoever reads meanwhile sees the old file or the new one."""
-    from plaita.base.errors import Unavailable
-
-    draft = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        draft.write_bytes(data)
-        draft.replace(path)
-    except OSError as e:
-        draft.unlink(missing_ok=True)
-        raise Unavailable(f"{path} cannot be written: {e.strerror or e}", "check the directory") from None
 
 
 def _tell(path: Path, nodes: int, size: int, *, checked: bool, as_json: bool) -> None:

@@ -24,7 +24,7 @@ def graph(
     debug: Debug = False,
 ) -> None:
     """Draw a flow: as text, as a Mermaid flowchart, or as an SVG picture."""
-    from plaita.base.errors import Unavailable
+    from plaita.cli.writing import write_file
     from plaita.core.drawing import as_mermaid, as_svg, as_text, picture_of
 
     if kind not in FORMATS:
@@ -36,10 +36,7 @@ def graph(
 
         typer.echo(shown(text) if kind == "text" else text, nl=not text.endswith("\n"))
         return
-    try:
-        output.write_text(text if text.endswith("\n") else f"{text}\n", encoding="utf-8")
-    except OSError as e:
-        raise Unavailable(f"{output} cannot be written: {e.strerror or e}", "check the directory") from None
+    write_file(output, f"{text.removesuffix(chr(10))}\n".encode(), Path(flow))
 
 
 def _read(flow: str, imports: list[str] | None, store: str | None) -> Flow:

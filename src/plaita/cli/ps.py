@@ -34,7 +34,7 @@ def ps(
 ) -> None:
     """List executions, newest first."""
     from plaita.cli.desk import at_desk, settings_of
-    from plaita.cli.screen import note, show_json, table
+    from plaita.cli.screen import note, show_json, table, time_cell
     from plaita.cli.wording import label, waits_in_short
     from plaita.control import looking
     from plaita.control.choosing import Choice, first_of
@@ -64,7 +64,7 @@ def ps(
             e["execution_id"],
             e["flow_id"],
             "interrupted" if e["execution_id"] in still else label(e),
-            e["start_time"],
+            time_cell(e["start_time"]),
             waits_in_short(e),
         )
         for e in page["items"]

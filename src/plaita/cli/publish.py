@@ -50,7 +50,7 @@ def publish(
 def flows(store: Store = None, as_json: AsJson = False, debug: Debug = False) -> None:
     """List published flows."""
     from plaita.cli.desk import at_desk, settings_of
-    from plaita.cli.screen import note, show_json, table
+    from plaita.cli.screen import note, show_json, table, time_cell
     from plaita.control.keeping import list_flows
 
     page = at_desk(lambda desk: list_flows(desk.store), settings_of(store), store)
@@ -59,7 +59,10 @@ def flows(store: Store = None, as_json: AsJson = False, debug: Debug = False) ->
         return
     if not page["items"]:
         note("no flow is published; plaita publish FLOW publishes a file")
-    table(("FLOW", "VERSION", "PUBLISHED"), [(f["flow_id"], f["version"], f["published"]) for f in page["items"]])
+    table(
+        ("FLOW", "VERSION", "PUBLISHED"),
+        [(f["flow_id"], f["version"], time_cell(f["published"])) for f in page["items"]],
+    )
 
 
 def flow(
@@ -78,19 +81,23 @@ def flow(
     from plaita.core.drawing import as_text, picture_of
 
     settings = settings_of(store, imports)
-    shape = at_desk(lambda desk: describe(desk.store, flow_id, version), settings, store)
-    if as_json:
-        show_json(shape)
-        return
-    say(f"{shape['flow_id']} version {shape['version']}, published {shape['published']}")
-    say("versions: " + ", ".join(v["version"] for v in shape["versions"]))
-    counts = ", ".join(f"{count} {status}" for status, count in shape["executions"].items())
-    say(f"executions: {counts or 'none'}")
-    try:
-        found = at_desk(lambda desk: published(desk.store, flow_id, version, settings.imports), settings, store)
-    except FlowLoadError as e:
-        say(f"this process cannot load it: {e.issues[0]}")
-        return
-    waits = ", ".join(found.may_wait())
-    say(f"may wait at: {waits}" if waits else "never waits")
-    say(as_text(picture_of(found)))
+
+    async def work(desk: Desk) -> None:
+        shape = await describe(desk.store, flow_id, version)
+        if as_json:
+            show_json(shape)
+            return
+        say(f"{shape['flow_id']} version {shape['version']}, published {shape['published']}")
+        say("versions: " + ", ".join(v["version"] for v in shape["versions"]))
+        counts = ", ".join(f"{count} {status}" for status, count in shape["executions"].items())
+        say(f"executions: {counts or 'none'}")
+        try:
+            found = await published(desk.store, flow_id, version, settings.imports)
+        except FlowLoadError as e:
+            say(f"this process cannot load it: {e.issues[0]}")
+            return
+        waits = ", ".join(found.may_wait())
+        say(f"may wait at: {waits}" if waits else "never waits")
+        say(as_text(picture_of(found)))
+
+    at_desk(work, settings, store)

@@ -7,6 +7,7 @@ import os
 import re
 import sys
 from collections.abc import Sequence
+from datetime import datetime
 
 import typer
 
@@ -53,6 +54,11 @@ def shown(text: str) -> str:
 def coloured(word: str, text: str = "") -> str:
     """``text`` in the colour of a status word; colours vanish in a pipe."""
     return typer.style(text or word, fg=COLOURS.get(word))
+
+
+def time_cell(iso: str) -> str:
+    """A time in a table: local and to the minute for a person, as it is in a pipe."""
+    return f"{datetime.fromisoformat(iso).astimezone():%Y-%m-%d %H:%M}" if sys.stdout.isatty() else iso
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:

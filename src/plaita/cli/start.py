@@ -23,8 +23,8 @@ def start(
     inputs: Inputs = None,
     input_file: InputFile = None,
     execution_id: Annotated[
-        str, typer.Option("--id", metavar="ID", help="Its id; the same start twice is one execution.")
-    ] = "",
+        str | None, typer.Option("--id", metavar="ID", help="Its id; the same start twice is one execution.")
+    ] = None,
     version: Annotated[
         str, typer.Option("--version", help="A version of the published flow. Default: the latest.")
     ] = "",
@@ -46,9 +46,11 @@ def start(
     from plaita.control import looking
     from plaita.control.starting import StartOptions
 
+    if execution_id == "":
+        raise typer.BadParameter("--id is empty; leave it out for a new id, or name one")
     settings = settings_of(store, imports)
     options = StartOptions(
-        execution_id, key, tuple(tags or ()), _time(not_before), priority, queue, imports=settings.imports
+        execution_id or "", key, tuple(tags or ()), _time(not_before), priority, queue, imports=settings.imports
     )
     begin = _starter(flow, version, inputs or [], input_file, options)
 

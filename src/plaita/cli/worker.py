@@ -14,6 +14,7 @@ import typer
 from plaita.cli.options import AsJson, Debug, Imports, Store
 
 if TYPE_CHECKING:
+    from plaita.base.ids import check_text
     from plaita.runtime.working import Shift
     from plaita.settings import Settings
 
@@ -52,6 +53,7 @@ def worker(
     names = tuple(name.strip() for name in queues.split(",") if name.strip())
     if not names:
         raise typer.BadParameter("--queues names no queue")
+    check_text(queues, "--queues")
     log_to_stderr("DEBUG" if debug else settings.log_level)
     turn(_work(settings, Shift(names, concurrency)))
 

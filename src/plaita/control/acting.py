@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from plaita.base.clock import Clock, new_id
 from plaita.base.errors import Conflict, InputError, NotFound, ResumeRefused
+from plaita.base.ids import check_texts
 from plaita.base.json import Json, admit, encode
 from plaita.control.looking import run_of, task_of
 from plaita.policy.approval import Ballot, Count, HasVoted, NotEntitled, NotOpen, TaskFacts, decide_vote
@@ -53,6 +54,7 @@ class Verdict:
 async def decide(store: Backend, task_id: str, verdict: Verdict, clock: Clock) -> tuple[Task, Recorded | Decided]:
     """Vote on a task. Raises ``ResumeRefused`` when the vote cannot count, ``NotFound`` for an unknown task."""
     form = admit(verdict.form, "$.form")
+    check_texts(actor=verdict.actor, comment=verdict.comment)
     for _ in range(CHANGED_MAX):
         task = await task_of(store, task_id)
         facts = _facts(task)
@@ -181,4 +183,5 @@ async def publish_event(store: Backend, event_type: str, data: Json, key: str | 
     """Publish an event; the same id twice is one event."""
     if not event_type.strip():
         raise InputError("$.event_type", "an event needs a type")
+    check_texts(event_type=event_type, key=key or "", event_id=event_id)
     return await store.publish(event_id or new_id(), event_type, key, encode(admit(data)))

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from plaita.base.errors import NotFound
+from plaita.base.ids import check_texts
 from plaita.base.moment import iso
 from plaita.base.spelling import suggest
 from plaita.control.shapes import Shape
 from plaita.core.closure import definition_of, open_closure
 from plaita.core.flow import Flow
-from plaita.core.imports import import_nodes
+from plaita.core.imports import import_all
 from plaita.ports.backend import Backend
 from plaita.ports.flows import FlowVersion
 from plaita.ports.queries import RunView
@@ -20,6 +21,7 @@ RUNS_MAX = 10_000
 
 async def find(store: Backend, flow_id: str, version: str = "") -> tuple[FlowVersion, bytes]:
     """A published version (the latest when none is named) and its closure. Raises ``NotFound``."""
+    check_texts(flow_id=flow_id, version=version)
     found = await store.flow(flow_id, version)
     if found is None:
         known = [f.flow_id for f in await store.flows()]
@@ -35,8 +37,7 @@ async def find(store: Backend, flow_id: str, version: str = "") -> tuple[FlowVer
 async def published(store: Backend, flow_id: str, version: str, imports: Sequence[str]) -> Flow:
     """The flow itself. Raises ``NotFound``, and ``FlowLoadError`` when this process cannot load it."""
     _, document = await find(store, flow_id, version)
-    for name in imports:
-        import_nodes(name)
+    import_all(imports)
     return open_closure(document)
 
 

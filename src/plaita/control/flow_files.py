@@ -11,7 +11,7 @@ from plaita.base.issues import Issue
 from plaita.base.spelling import suggest
 from plaita.core.closure import nodes_of
 from plaita.core.flow import Flow
-from plaita.core.imports import import_nodes, load_module
+from plaita.core.imports import import_all, import_nodes, load_module
 from plaita.core.references import beside
 from plaita.core.text import Document, read_document
 from plaita.node.registry import get_default_registry
@@ -46,8 +46,7 @@ def read_flow_file(path: str | Path, imports: Sequence[str] = ()) -> FlowFile:
     if not path.is_file():
         raise NotFound(f"there is no flow file {path}", _like(path))
     given = tuple(absolute(name) for name in imports)
-    for name in given:
-        import_nodes(name)
+    import_all(given)
     if path.suffix == ".py":
         flow = _from_python(path, wanted)
         own: tuple[str, ...] = (str(path.resolve()),)
@@ -106,8 +105,7 @@ def _from_text(path: Path) -> tuple[Flow, tuple[str, ...]]:
     except UnicodeDecodeError:
         raise FlowLoadError([Issue("error", "not_text", "$", "the file is not UTF-8 text")], str(path)) from None
     own = imports_of(read_document(text, str(path)), path.parent) if "imports" in text else ()
-    for name in own:
-        import_nodes(name)
+    import_all(own)
     return Flow.from_string(text, source=str(path), resolver=beside(path.parent)), own
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from plaita.base.errors import InputError, NotFound
+from plaita.base.ids import check_texts
 from plaita.base.json import decode
 from plaita.base.moment import iso
 from plaita.control.shapes import Shape, execution_shape, task_shape
@@ -17,6 +18,7 @@ RECENT = 1_000
 
 async def run_of(store: Backend, execution_id: str) -> RunView:
     """One execution. Raises ``NotFound`` naming the store."""
+    check_texts(execution_id=execution_id)
     view = await store.run(RunId(execution_id))
     if view is None:
         hint = await _cut_short(store, execution_id) or "plaita ps lists executions"
@@ -55,6 +57,7 @@ async def list_executions(
     cursor: str = "",
 ) -> Shape:
     """Executions, newest first: ``{"items": […], "next": cursor or null}``."""
+    check_texts(status=status, flow_id=flow_id, business_key=business_key, tag=tag)
     views, following = await store.runs(
         status=status, flow_id=flow_id, business_key=business_key, tag=tag, limit=limit, cursor=_cursor(cursor)
     )
@@ -72,6 +75,7 @@ async def history(store: Backend, execution_id: str, *, after: int = 0, limit: i
 
 async def task_of(store: Backend, task_id: str) -> Task:
     """One task. Raises ``NotFound`` naming the store."""
+    check_texts(task_id=task_id)
     task = await store.task(task_id)
     if task is None:
         recent, _ = await store.inbox(limit=RECENT)
@@ -83,5 +87,6 @@ async def task_of(store: Backend, task_id: str) -> Task:
 
 async def inbox(store: Backend, *, actor: str = "", limit: int = 100, cursor: str = "") -> Shape:
     """Open tasks, oldest first."""
+    check_texts(actor=actor)
     tasks, following = await store.inbox(actor=actor, limit=limit, cursor=_cursor(cursor))
     return {"items": [task_shape(t) for t in tasks], "next": following or None}

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from plaita.base.clock import new_id
-from plaita.base.errors import Conflict, FlowLoadError
-from plaita.base.ids import check_id, start_digest
+from plaita.base.errors import Conflict, FlowLoadError, InputError
+from plaita.base.ids import check_id, check_text, check_texts, start_digest
 from plaita.base.json import Json, admit, encode
 from plaita.control.definitions import find, published
 from plaita.core.closure import close_over, open_closure
 from plaita.core.flow import Flow
-from plaita.core.imports import import_nodes
+from plaita.core.imports import import_all
 from plaita.core.published import complete, name_of, publish
 from plaita.engine.types import Property, conform
 from plaita.ports.backend import Backend
@@ -20,6 +20,8 @@ from plaita.ports.runs import Submission, SubmitConflict, Submitted, Tombstoned
 from plaita.ports.values import RunId
 
 __all__ = ["StartOptions", "check_input", "declared_input", "publish", "start_flow", "start_published"]
+
+PRIORITY_MAX = 1_000_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +57,7 @@ async def start_published(
 ) -> Submitted:
     """Start a published flow. Raises ``NotFound`` for an unknown flow or version."""
     found, document = await find(store, flow_id, version)
-    for name in options.imports:
-        import_nodes(name)
+    import_all(options.imports)
     try:
         value = check_input(open_closure(document), value)
     except FlowLoadError:
@@ -82,10 +83,19 @@ def check_input(flow: Flow, value: Json) -> Json:
     return value if declared is None else conform(declared, value, "$")
 
 
+def _check_options(options: StartOptions) -> None:
+    check_id(options.execution_id, "execution_id")
+    check_texts(business_key=options.business_key, queue=options.queue, tenant=options.tenant)
+    for tag in options.tags:
+        check_text(tag, "tag")
+    if abs(options.priority) > PRIORITY_MAX:
+        raise InputError("priority", f"lies between {-PRIORITY_MAX} and {PRIORITY_MAX}")
+
+
 async def _submit(
     store: Backend, flow_id: str, version: str, closure: str, value: Json, options: StartOptions
 ) -> Submitted:
-    check_id(options.execution_id, "execution_id")
+    _check_options(options)
     data = encode(value)
     start = Submission(
         RunId(options.execution_id or new_id()),

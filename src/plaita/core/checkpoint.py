@@ -13,7 +13,7 @@ from typing import Any
 
 from plaita.base.errors import InputError, ResumeError
 from plaita.base.json import Json, admit, decode, encode
-from plaita.engine.delta import Cursor, Head, restore, take_delta
+from plaita.engine.delta import Cursor, Head, UnreadableState, restore, take_delta
 from plaita.engine.expression.documented import CONTEXT_ROOTS
 from plaita.engine.expression.scope import ABSENT
 from plaita.engine.frames import READY, WAITING
@@ -23,6 +23,9 @@ from plaita.engine.values import copied
 
 FRAMES = "$FRAMES"
 OWN = (*CONTEXT_ROOTS, "FRAMES")
+
+DEADLINE = 1
+"""The only time of a head that may be missing."""
 
 Stored = dict[str, bytes]
 
@@ -72,10 +75,10 @@ def _is_documented(key: str) -> bool:
 
 def run_of(program: Program, conditions: Conditions, context: Mapping[str, Any], now_ms: int) -> tuple[Run, Stored]:
     """The run that a context stands for, and its keys. Raises ``InputError`` for a context that makes no sense."""
-    context = admit(dict(context), "context")
+    context = admitted(context)
     nodes = _object(context, "$NODE")
     last = context.get("$LAST_NODE")
-    frames = context.get(FRAMES)
+    frames = None if context.get(FRAMES) is None else _object(context, FRAMES)
     stored = _rebuilt(program, context, now_ms) if frames is None else {k: encode(v) for k, v in frames.items()}
     if "f" not in stored or _is_at_end(program, last, frames):
         raise ResumeError(message="the execution has ended: there is no further step")
@@ -88,11 +91,44 @@ def run_of(program: Program, conditions: Conditions, context: Mapping[str, Any],
     extra = {k[1:]: v for k, v in context.items() if k[:1] == "$" and k[1:] not in OWN}
     if extra:
         stored["x"] = encode(extra)
-    run = restore(program, conditions, context.get("$INPUT"), stored, now_ms=now_ms)
+    run = _restored(program, conditions, context, stored, now_ms)
     run.root.globals = {**run.root.globals, **_object(context, "$GLOBAL")}
     if frames is None:
         run.root.last = None if last is None else program.root.nodes.get(last)
     return run, stored
+
+
+def admitted(context: object) -> dict[str, Any]:
+    """A copy of a context. Raises ``InputError`` for what is no JSON object."""
+    found = admit(context if not isinstance(context, Mapping) else dict(context), "context")
+    if not isinstance(found, dict):
+        raise InputError("context", f"is an object, not {type(found).__name__}")
+    return found
+
+
+def _restored(program: Program, conditions: Conditions, context: Mapping[str, Any], stored: Stored, now_ms: int) -> Run:
+    """The stored keys come from outside: they may say anything. Raises ``InputError``."""
+    try:
+        _check_head(decode(stored["h"]))
+        run = restore(program, conditions, context.get("$INPUT"), stored, now_ms=now_ms)
+        lost = any(frame.pc is None for frame in run.frames)
+        idle = any(frame.state == READY and frame not in run.ready for frame in run.frames)
+    except (UnreadableState, LookupError, TypeError, ValueError, AttributeError, OverflowError) as e:
+        raise InputError(f"context.{FRAMES}", f"is no state of this flow: {e}") from None
+    if lost or idle:
+        why = "it stands at no node" if lost else "it is ready to go on and not listed as ready"
+        raise InputError(f"context.{FRAMES}", f"is no state of this flow: {why}")
+    return run
+
+
+def _check_head(head: Json) -> None:
+    """Times are compared long after they are read. Raises ``TypeError``."""
+    _, *times, ready = head if isinstance(head, list) else [None, head, None]
+    for i, at in enumerate(times):
+        if type(at) not in ((int, float, type(None)) if i == DEADLINE else (int, float)):
+            raise TypeError(f"{at!r} is no time")
+    if not isinstance(ready, list):
+        raise TypeError("what is ready is a list")
 
 
 def _is_at_end(program: Program, last: Any, frames: Any) -> bool:
@@ -111,7 +147,10 @@ def _object(context: Mapping[str, Any], key: str) -> dict[str, Json]:
 
 def _waits_at(stored: Stored) -> str | None:
     """The node of the flow itself that waits."""
-    cursor = Cursor(*decode(stored["f"]))
+    fields = decode(stored["f"])
+    if not isinstance(fields, list) or len(fields) != len(Cursor._fields):
+        raise InputError(f"context.{FRAMES}.f", f"is a list of {len(Cursor._fields)} fields")
+    cursor = Cursor(*fields)
     return cursor.node if cursor.state == WAITING else None
 
 

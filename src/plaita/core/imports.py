@@ -7,6 +7,7 @@ import importlib
 import importlib.util
 import sys
 import traceback
+from collections.abc import Iterable
 from pathlib import Path
 from types import ModuleType
 
@@ -32,6 +33,12 @@ def import_nodes(name: str, registry: NodeRegistry | None = None) -> list[str]:
             registry.register(value)
             types.append(value.node_type)
     return types
+
+
+def import_all(names: Iterable[str]) -> None:
+    """Import the modules and files in turn and register their node classes. Raises as ``import_nodes``."""
+    for name in names:
+        import_nodes(name)
 
 
 def load_module(name: str) -> ModuleType:

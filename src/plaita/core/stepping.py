@@ -11,7 +11,7 @@ from plaita.base.clock import SystemClock, new_id
 from plaita.base.errors import FlowErrorException, ResumeError, ResumeGuardError
 from plaita.base.json import Json, admit
 from plaita.core.buses import Bus, ask
-from plaita.core.checkpoint import Stored, context_of, run_of
+from plaita.core.checkpoint import Stored, admitted, context_of, run_of
 from plaita.core.drivers import Options, SyncDriver, begin, conditions_of, limit_time
 from plaita.core.errors import ResumeType, exception_of
 from plaita.core.telling import CallbackTrace
@@ -54,6 +54,7 @@ class Steps:
     def go_on(cls, flow: Flow, stage: Stage, context: Mapping[str, Any]) -> Steps:
         """An execution from its saved context."""
         now_ms = SystemClock().now_ms()
+        context = admitted(context)
         conditions = conditions_of(stage.options, str(context.get("$EXECUTION_ID") or ""))
         run, stored = run_of(flow.program, conditions, context, now_ms)
         limit_time(run, stage.options.budget_ms, now_ms)

@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
 from plaita.base.errors import InputError
 from plaita.base.json import Json, encode
+from plaita.engine import retrying
 from plaita.engine.effects import Call, Closed, Failed
 from plaita.engine.expression import EvaluationError
 from plaita.engine.failure import FLOW_CODE, NODE_CODE, TIMEOUT_CODE, Failure, FailureRaised
-from plaita.engine.frames import BACKOFF, CALLING, CLOSED, FAILED, READY, WAITING, Frame
+from plaita.engine.frames import BACKOFF, CALLING, CLOSED, FAILED, READY, WAITING, Frame, node_at
 from plaita.engine.program import CNode, Handler
-from plaita.policy.retry import Backoff, RetryAt, decide_redrive, decide_retry
+from plaita.policy.retry import RetryAt
 
 if TYPE_CHECKING:
     from plaita.engine.machine import Run
@@ -98,7 +99,7 @@ def refuse_wait(run: Run, frame: Frame, node_id: str) -> None:
 
 def fail(run: Run, frame: Frame, failure: Failure) -> None:
     """The node under the cursor of ``frame`` failed: retry it, let a handler or a host catch it, or end the run."""
-    cn = _node(frame)
+    cn = node_at(frame)
     run.touched[frame] = None
     frame.state = FAILED
     cut(run, frame)
@@ -106,7 +107,12 @@ def fail(run: Run, frame: Frame, failure: Failure) -> None:
     own = None if failure.kind == "error_result" else cn.on_error
     passed: list[tuple[Frame, Failure]] = []
     found = _follow(run, frame, failure, own, passed)
-    if isinstance(found, Failure) and own is not None and frame.open is not None and _redrive(run, frame, failure):
+    if (
+        isinstance(found, Failure)
+        and own is not None
+        and frame.open is not None
+        and retrying.redrive(run, frame, failure)
+    ):
         _tell(run, "retry", frame, failure)
         return
     _tell_passed(run, passed)
@@ -118,7 +124,7 @@ def fail(run: Run, frame: Frame, failure: Failure) -> None:
 
 def time_out(run: Run, frame: Frame) -> None:
     """The node's own timeout: its timeout handler decides, and everything under it is cut."""
-    cn = _node(frame)
+    cn = node_at(frame)
     failure = Failure("timeout", TIMEOUT_CODE, _named(cn, "exceeded its timeout"), path=(cn.id,), retryable=True)
     passed: list[tuple[Frame, Failure]] = []
     found = _follow(run, frame, failure, cn.on_timeout, passed)
@@ -145,7 +151,7 @@ def outlived(run: Run, frame: Frame) -> None:
 
 def wait_over(run: Run, frame: Frame) -> None:
     """A wait's own deadline: the timeout handler if there is one, else the documented ``timeout`` state."""
-    cn = _node(frame)
+    cn = node_at(frame)
     if cn.on_timeout.strategy != "abort" or cn.waiting is None or frame.pending is None:
         time_out(run, frame)
         return
@@ -156,7 +162,7 @@ def wait_over(run: Run, frame: Frame) -> None:
 
 def answer(run: Run, frame: Frame, kind: AnswerKind, pending: dict[str, Json], data: Json) -> None:
     """A wait that was closed: its node's result is what it makes of the answer, or was ``given`` whole."""
-    cn = _node(frame)
+    cn = node_at(frame)
     if cn.waiting is None:
         raise AssertionError(f"node {cn.id!r} has no waiting half")
     _tell(run, "resume", frame, data)
@@ -166,12 +172,6 @@ def answer(run: Run, frame: Frame, kind: AnswerKind, pending: dict[str, Json], d
         fail(run, frame, e.failure.at(cn.id))
         return
     go_to(run, frame, cn, value, None)
-
-
-def _node(frame: Frame) -> CNode:
-    if frame.pc is None:
-        raise AssertionError(f"frame {frame.addr!r} has no cursor")
-    return frame.pc
 
 
 def _tell(run: Run, kind: Told, frame: Frame, value: Failure | Json) -> None:
@@ -214,18 +214,9 @@ def _follow(
 
 def _judge(run: Run, frame: Frame, handler: Handler, failure: Failure) -> RetryAt | _Replaced | Failure:
     """What one handler makes of a failure; a failure of its own goes on to the host."""
-    cn = _node(frame)
-    if failure.retryable and frame.attempt < handler.retries:
-        decision = decide_retry(
-            Backoff(handler.base_ms, handler.factor, handler.cap_ms, handler.jitter),
-            failed=frame.attempt + 1,
-            retries_max=handler.retries,
-            now_ms=run.now_ms,
-            dice=run.dice,
-            until_ms=_budget_end(run, frame),
-        )
-        if isinstance(decision, RetryAt):
-            return decision
+    cn = node_at(frame)
+    if retry := retrying.retry_of(run, frame, handler, failure):
+        return retry
     if handler.strategy == "abort":
         named = handler.code is not None or handler.message is not None
         return failure.renamed(handler.code, handler.message) if named else failure
@@ -241,16 +232,6 @@ def _judge(run: Run, frame: Frame, handler: Handler, failure: Failure) -> RetryA
     return target if isinstance(target, Failure) else _Replaced(value, target)
 
 
-def _budget_end(run: Run, frame: Frame) -> int | None:
-    """The earliest end of the time that a frame, the hosts above it and the run have left."""
-    times: list[int | None] = [run.deadline_ms]
-    at: Frame | None = frame
-    while at is not None:
-        times += (at.due, at.limit)
-        at = at.host
-    return min((t for t in times if t is not None), default=None)
-
-
 def _go_on(run: Run, caught: _Caught) -> None:
     frame = caught.frame
     run.touched[frame] = None
@@ -263,9 +244,9 @@ def _go_on(run: Run, caught: _Caught) -> None:
         case RetryAt(at_ms):
             cut(run, frame)
             _tell(run, "retry", frame, caught.failure)
-            _back_off(run, frame, at_ms, caught.failure)
+            retrying.back_off(run, frame, at_ms, caught.failure)
         case _Replaced(value, target):
-            cn = _node(frame)
+            cn = node_at(frame)
             cut(run, frame)
             go_to(run, frame, cn, value, target)
 
@@ -292,32 +273,6 @@ def branch_target(frame: Frame, cn: CNode, value: Json) -> CNode | Failure:
     return target
 
 
-def _redrive(run: Run, frame: Frame, failure: Failure) -> bool:
-    """Put a call that would end the run into backoff, as long as policy allows."""
-    if not run.conditions.redrive or not failure.retryable or _node(frame).on_error.retries:
-        return False
-    decision = decide_redrive(
-        failed=frame.attempt + 1,
-        redrives=run.redrives,
-        now_ms=run.now_ms,
-        dice=run.dice,
-        until_ms=_budget_end(run, frame),
-        attempts_max=run.conditions.attempts_max,
-    )
-    if not isinstance(decision, RetryAt):
-        return False
-    run.redrives += 1
-    _back_off(run, frame, decision.at_ms, failure)
-    return True
-
-
-def _back_off(run: Run, frame: Frame, at_ms: int, failure: Failure) -> None:
-    frame.attempt += 1
-    frame.state, frame.retry_at, frame.acc = BACKOFF, at_ms, None
-    run.arm(frame, at_ms)
-    run.effects.retries.append((frame.where(_node(frame).id), at_ms, failure))
-
-
 def is_due(frame: Frame, at_ms: int) -> bool:
     """Does a timer entry still agree with the frame?"""
     if frame.state == CLOSED:
@@ -340,7 +295,7 @@ def again(run: Run, frame: Frame) -> None:
 def issue(run: Run, frame: Frame) -> None:
     """Ask the driver for a call under the frame's stamp, drawn once so that a repetition is the same request."""
     if frame.stamp is None:
-        frame.stamp = (run.now_ms, run.dice, fingerprint(_node(frame), frame) if run.conditions.durable else "")
+        frame.stamp = (run.now_ms, run.dice, fingerprint(node_at(frame), frame) if run.conditions.durable else "")
     frame.state = CALLING
     call = call_of(frame)
     run.calls[call.id] = frame
@@ -358,7 +313,7 @@ def fingerprint(cn: CNode, scope: Any) -> str:
 
 def call_of(frame: Frame) -> Call:
     """The open call of a frame."""
-    cn, stamp = _node(frame), frame.stamp
+    cn, stamp = node_at(frame), frame.stamp
     if frame.open is None or stamp is None:
         raise AssertionError(f"frame {frame.addr!r} has no open call")
     return Call(frame.open, cn, frame, frame.attempt + 1, frame.open, stamp[0], stamp[1], frame.due, stamp[2])

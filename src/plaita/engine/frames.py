@@ -173,3 +173,10 @@ class Frame:
             self.forget()
         self.state = READY
         self.pc = cn.next
+
+
+def node_at(frame: Frame) -> CNode:
+    """The node under the cursor, in a frame that has not ended."""
+    if frame.pc is None:
+        raise AssertionError(f"frame {frame.addr!r} has no cursor")
+    return frame.pc

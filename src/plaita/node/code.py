@@ -9,10 +9,9 @@ import logging
 import threading
 import warnings
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from plaita.base.errors import InputError, NotSupported
 from plaita.base.json import Json, admit
@@ -21,6 +20,7 @@ from plaita.engine import steps
 from plaita.engine.failure import NODE_CODE, Failure, FailureRaised
 from plaita.node.basic import Node
 from plaita.node.registry import NodeRegistry, get_default_registry
+from plaita.node.sandbox.policy import BACKENDS, EXTRA, CodePolicy, policy_of, runners
 from plaita.settings import current_settings
 
 if TYPE_CHECKING:
@@ -28,14 +28,6 @@ if TYPE_CHECKING:
     from plaita.node.sandbox.process import Request
     from plaita.node.sandbox.verdict import Verdict
 
-BACKENDS: Final = ("subprocess", "restricted")
-REFUSED: Final = {
-    "docker": "is not available in this release",
-    "unsafe": "would run the code inside the worker, which this release does not do",
-}
-"""Documented backends that a program may allow and a node may not use."""
-EXTRA: Final = "pip install 'plaita[restricted]'"
-_runners: dict[str, Callable[[str, Json], Any]] = {}
 _log = logging.getLogger("plaita.code")
 
 
@@ -46,56 +38,7 @@ def register_runner(language: str, runner: Callable[[str, Json], Any]) -> None:
     """
     if language == "python":
         raise ValueError("python is run by the backends; choose another name for your language")
-    _runners[language] = runner
-
-
-@dataclass(frozen=True, slots=True)
-class CodePolicy:
-    """What nodes may ask for. Raises ``ValueError`` for a backend or language that nobody knows."""
-
-    backends: tuple[str, ...]
-    languages: tuple[str, ...]
-    default_backend: str
-
-    def __post_init__(self) -> None:
-        for name in (*self.backends, self.default_backend):
-            if name not in BACKENDS and name not in REFUSED:
-                known = [*BACKENDS, *REFUSED]
-                raise ValueError(f"there is no backend {name!r}; {suggest(name, known) or f'known: {known}'}")
-        if unknown := set(self.languages) - {"python", "js", *_runners}:
-            raise ValueError(f"there is no language {min(unknown)!r}; register_runner adds one")
-        if self.default_backend not in self.backends:
-            raise ValueError(f"the default backend {self.default_backend!r} is not among the allowed {self.backends}")
-
-    def problem(self, backend: str) -> str:
-        """Why a backend cannot be used, empty when it can."""
-        if backend in REFUSED:
-            return f"backend {backend!r} {REFUSED[backend]}"
-        if backend not in self.backends:
-            known = f"allowed here: {', '.join(self.backends)}"
-            return f"backend {backend!r} is not allowed; {known}" if backend in BACKENDS else _no_such(backend, known)
-        if backend == "restricted" and find_spec("RestrictedPython") is None:
-            return f"backend 'restricted' needs the package RestrictedPython: {EXTRA}"
-        return ""
-
-
-def _no_such(backend: str, known: str) -> str:
-    return f"there is no backend {backend!r}; {suggest(backend, BACKENDS) or known}"
-
-
-def policy_of(
-    default_backend: str | None = None,
-    allowed_backends: Iterable[str] | None = None,
-    allowed_languages: Iterable[str] | None = None,
-) -> CodePolicy:
-    """A policy; what is not given comes from the settings. The default is the first allowed backend that exists."""
-    settings = current_settings().sandbox
-    backends = tuple(settings.allowed_backends if allowed_backends is None else allowed_backends)
-    languages = tuple(settings.allowed_languages if allowed_languages is None else allowed_languages)
-    if default_backend is not None and allowed_backends is None:
-        backends = tuple(dict.fromkeys((*backends, default_backend)))
-    chosen = default_backend or next((b for b in backends if b in BACKENDS), BACKENDS[0])
-    return CodePolicy(backends, languages, chosen)
+    runners[language] = runner
 
 
 def register_code_node(
@@ -150,7 +93,7 @@ class CodeNode(Node):
 
     def _language_is_known(self, link: NodeLink) -> bool:
         language = self.language or "python"
-        if language in _runners:
+        if language in runners:
             return True
         policy = self._policy_at(link)
         if policy is None:
@@ -161,7 +104,7 @@ class CodeNode(Node):
             why = "is not allowed here" if language == "python" else "is not available in this release"
             link.report("language_unavailable", "language", f"language {language!r} {why}")
         else:
-            hint = suggest(language, ["python", *_runners]) or "register_runner adds a language"
+            hint = suggest(language, ["python", *runners]) or "register_runner adds a language"
             link.report("language_unavailable", "language", f"there is no language {language!r}", hint=hint)
         return False
 
@@ -191,7 +134,7 @@ class CodeNode(Node):
 
     async def arun(self, execution: Any) -> Json:
         value, code = execution.evaluate(self.input), self.code or ""
-        if runner := _runners.get(self.language or "python"):
+        if runner := runners.get(self.language or "python"):
             if inspect.iscoroutinefunction(runner):
                 return admit(await runner(code, value))
             return admit(await asyncio.to_thread(runner, code, value))

@@ -20,6 +20,7 @@ from plaita.control.shapes import Shape
 from plaita.core.callback import FlowCallback
 from plaita.core.errors import exception_of
 from plaita.core.flow import Flow
+from plaita.core.imports import import_all
 from plaita.engine.failure import failure_from_json
 from plaita.ports.backend import Backend
 from plaita.ports.tasks import Decided
@@ -78,7 +79,7 @@ class Runtime:
         return runtime
 
     async def _open(self) -> None:
-        app.import_all(self.settings)
+        import_all(self.settings.imports)
         self._store = app.open_store(self.settings)
 
     def __enter__(self) -> Self:

@@ -7,7 +7,7 @@ import sqlite3
 from pathlib import Path
 
 from plaita.backends.sqlite.connection import unavailable
-from plaita.base.errors import Unavailable
+from plaita.base.errors import Conflict, Unavailable
 
 PAGES_AT_ONCE = 1_000
 
@@ -15,10 +15,14 @@ PAGES_AT_ONCE = 1_000
 def copy_store(source: Path, target: Path) -> None:
     """Copy with SQLite's own online backup, check the copy, then give it its name.
 
-    Raises ``Unavailable``; then there is nothing at ``target`` that was not there before.
+    Raises ``Conflict`` for a target that no copy may replace and ``Unavailable``; then there is nothing at ``target``
+    that was not there before.
     """
+    _check_target(source, target)
     draft = target.with_name(f"{target.name}.{os.getpid()}.draft")
     try:
+        # A copy says all that the store says: nobody but its owner reads it, wherever it goes.
+        os.close(os.open(draft, os.O_CREAT | os.O_WRONLY, 0o600))
         _copy(source, draft)
         with draft.open("rb") as file:
             os.fsync(file.fileno())
@@ -27,6 +31,20 @@ def copy_store(source: Path, target: Path) -> None:
         raise unavailable(e, target) from e
     finally:
         draft.unlink(missing_ok=True)
+
+
+def _check_target(source: Path, target: Path) -> None:
+    """Replacing a store that is open would lose what is written meanwhile, and leave its log to a file it is not of."""
+    if not target.exists():
+        return
+    if target.samefile(source):
+        raise Conflict(f"{target} is the store itself", "name another file: a copy in its place would lose data")
+    if not target.is_file():
+        raise Conflict(f"{target} is no regular file", "name another file")
+    log = target.with_name(f"{target.name}-wal")
+    if log.exists():
+        hint = "name another file, or stop every process of that store"
+        raise Conflict(f"{target} is a store in use: there is {log.name} beside it", hint)
 
 
 def _copy(source: Path, draft: Path) -> None:

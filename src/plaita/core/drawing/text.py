@@ -6,6 +6,9 @@ from collections.abc import Iterator
 
 from plaita.core.drawing.picture import Box, Picture
 
+COLUMN_MAX = 60
+"""A longer id stands out of its column: it must not widen every line."""
+
 
 def as_text(picture: Picture) -> str:
     """Lines of ``id  type  -> where it leads``."""
@@ -13,12 +16,14 @@ def as_text(picture: Picture) -> str:
 
 
 def _lines(picture: Picture, indent: str) -> Iterator[str]:
-    wide = max((len(box.node_id) for box in picture.boxes), default=0)
+    wide = min(max((len(box.node_id) for box in picture.boxes), default=0), COLUMN_MAX)
     kinds = max((len(box.kind) for box in picture.boxes), default=0)
     for i, box in enumerate(picture.boxes):
         last = i == len(picture.boxes) - 1
         stem, below = ("└─ ", "   ") if last else ("├─ ", "│  ")
-        yield f"{indent}{stem}{box.node_id:{wide}}  {box.kind:{kinds}}  {_leads(box)}".rstrip()
+        line = f"{indent}{stem}{box.node_id:{wide}}  {box.kind:{kinds}}  {_leads(box)}"
+        # A line break in an id would look like another node.
+        yield line.replace("\r", "\\r").replace("\n", "\\n").rstrip()
         for name, inner in box.inside:
             if name:
                 yield f"{indent}{below}{name}:"

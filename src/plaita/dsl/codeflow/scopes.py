@@ -30,6 +30,12 @@ class Level:
     given: Mapping[str, str] = field(default_factory=dict)
     constants: Mapping[str, Any] = field(default_factory=dict)
     nodes: list[dict[str, Any]] = field(default_factory=list)
+    node_ids: set[str] = field(default_factory=set)
+
+    def add(self, node: dict[str, Any]) -> None:
+        """The next node of the document."""
+        self.nodes.append(node)
+        self.node_ids.add(node["id"])
 
     def path_of(self, name: str) -> str | None:
         """``$NODE.x``, ``$PARENT.NODE.x`` or ``$INPUT.item``; ``None`` for a name nobody knows."""

@@ -94,7 +94,7 @@ class LevelWriter:
         self.job, self.body = job, body
         self.level = Level(Ids(written_ids(body)), parent, given=given or {}, constants=job.constants)
         self.start: dict[str, Any] = {"type": "start", "id": self._start_id(body)}
-        self.level.nodes.append(self.start)
+        self.level.add(self.start)
         self.pending: list[End] = [(self.start, "next")]
         self.write = Expressions(self.level)
 
@@ -160,7 +160,7 @@ class LevelWriter:
         node["source_line"] = getattr(at, "lineno", None)
         for document, key in self.pending:
             document[key] = node["id"]
-        self.level.nodes.append(node)
+        self.level.add(node)
         self.pending = [(node, "next")]
         return node
 
@@ -176,7 +176,7 @@ class LevelWriter:
         node_id = literal_of(given.value)
         if not isinstance(node_id, str) or not node_id:
             raise Refused(given.value, "an id is a text")
-        if any(n["id"] == node_id for n in self.level.nodes):
+        if node_id in self.level.node_ids:
             raise Refused(given.value, f"there is a node {node_id!r} already")
         return node_id
 

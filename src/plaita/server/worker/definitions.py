@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from plaita.base.errors import FlowLoadError, NotFound
 from plaita.core.closure import open_closure
-from plaita.core.imports import import_nodes
+from plaita.core.imports import import_all
 from plaita.engine.program import Program
 from plaita.ports.flows import FlowStore
 
@@ -40,8 +40,7 @@ class Definitions:
         return program
 
     async def _load(self, closure: str, entry: str, imports: Sequence[str]) -> Program:
-        for name in imports:
-            import_nodes(name)
+        import_all(imports)
         document = await self._store.closure(closure)
         if document is None:
             raise NotFound(f"definition {closure[:12]} is not in the store")

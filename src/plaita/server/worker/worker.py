@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from plaita.base.clock import Clock, SystemClock, new_id
 from plaita.base.errors import Unavailable
 from plaita.core.callback import FlowCallback
-from plaita.core.imports import import_nodes
+from plaita.core.imports import import_all
 from plaita.policy.retry import ATTEMPTS_MAX
 from plaita.ports.backend import Backend
 from plaita.ports.processes import Process
@@ -119,8 +119,7 @@ class Worker:
 
     async def run(self, stop: asyncio.Event) -> None:
         """Work until ``stop`` is set, then drain: attempts reach their next settle and hand their run back."""
-        for name in self.options.imports:
-            import_nodes(name)
+        import_all(self.options.imports)
         process = Process(
             self.holder,
             os.getpid(),
