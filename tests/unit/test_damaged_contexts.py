@@ -45,6 +45,14 @@ def test_every_field_of_a_state_may_be_damaged(key: str, index: int, odd: Any) -
     goes_on_or_is_refused(context)
 
 
+@pytest.mark.parametrize("odd", ODD, ids=repr)
+@pytest.mark.parametrize("index", range(4))
+def test_every_time_of_a_frame_may_be_damaged(index: int, odd: Any) -> None:
+    context = copy.deepcopy(SAVED)
+    context["$FRAMES"]["f"][8][index] = odd
+    goes_on_or_is_refused(context)
+
+
 def test_a_state_that_stands_at_no_node_is_refused_instead_of_waited_for() -> None:
     context = copy.deepcopy(SAVED)
     context["$FRAMES"]["f"][3] = None

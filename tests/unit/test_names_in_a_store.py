@@ -20,6 +20,12 @@ ASKED: dict[str, Callable[[Runtime], Any]] = {
     "tag": lambda rt: rt.start(FLOW, tags=[LONE]),
     "queue": lambda rt: rt.start(FLOW, queue=LONE),
     "priority": lambda rt: rt.start(FLOW, priority=10**30),
+    "tag: is text": lambda rt: rt.start(FLOW, tags=[5]),
+    "priority: is a whole number": lambda rt: rt.start(FLOW, priority="high"),
+    "event_type: is text": lambda rt: rt.publish_event(5, {}),  # type: ignore[arg-type]
+    "limit": lambda rt: rt.executions(limit=-1),
+    "days": lambda rt: rt.prune(10**30),
+    "days: -5 ": lambda rt: rt.prune(-5),
     "flow_id": lambda rt: rt.start(LONE),
     "execution_id": lambda rt: rt.execution(LONE).inspect(),
     "event_type": lambda rt: rt.publish_event(LONE, {}),

@@ -18,15 +18,17 @@ def check_id(text: str, path: str) -> None:
         raise InputError(path, f"{text!r}: no leading -, no outer blanks, no control characters")
 
 
-def check_text(text: str, path: str) -> None:
+def check_text(text: object, path: str) -> None:
     """Whatever a store keeps or is asked for is Unicode. Raises ``InputError`` naming ``path``."""
+    if not isinstance(text, str):
+        raise InputError(path, f"is text, not {type(text).__name__}")
     try:
         text.encode()
     except UnicodeEncodeError:
         raise InputError(path, f"{text!r}: text with a lone surrogate is not Unicode") from None
 
 
-def check_texts(**texts: str) -> None:
+def check_texts(**texts: object) -> None:
     """``check_text`` of each, by its name."""
     for path, text in texts.items():
         check_text(text, path)

@@ -181,7 +181,7 @@ async def delete(store: Backend, execution_id: str) -> None:
 
 async def publish_event(store: Backend, event_type: str, data: Json, key: str | None, event_id: str = "") -> Published:
     """Publish an event; the same id twice is one event."""
+    check_texts(event_type=event_type, key=key or "", event_id=event_id)
     if not event_type.strip():
         raise InputError("$.event_type", "an event needs a type")
-    check_texts(event_type=event_type, key=key or "", event_id=event_id)
     return await store.publish(event_id or new_id(), event_type, key, encode(admit(data)))

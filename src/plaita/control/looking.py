@@ -57,6 +57,8 @@ async def list_executions(
     cursor: str = "",
 ) -> Shape:
     """Executions, newest first: ``{"items": […], "next": cursor or null}``."""
+    if limit < 1:
+        raise InputError("limit", f"{limit} is less than 1")
     check_texts(status=status, flow_id=flow_id, business_key=business_key, tag=tag)
     views, following = await store.runs(
         status=status, flow_id=flow_id, business_key=business_key, tag=tag, limit=limit, cursor=_cursor(cursor)

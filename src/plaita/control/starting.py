@@ -88,8 +88,8 @@ def _check_options(options: StartOptions) -> None:
     check_texts(business_key=options.business_key, queue=options.queue, tenant=options.tenant)
     for tag in options.tags:
         check_text(tag, "tag")
-    if abs(options.priority) > PRIORITY_MAX:
-        raise InputError("priority", f"lies between {-PRIORITY_MAX} and {PRIORITY_MAX}")
+    if type(options.priority) is not int or abs(options.priority) > PRIORITY_MAX:
+        raise InputError("priority", f"is a whole number between {-PRIORITY_MAX} and {PRIORITY_MAX}")
 
 
 async def _submit(

@@ -111,6 +111,7 @@ def _restored(program: Program, conditions: Conditions, context: Mapping[str, An
     try:
         _check_head(decode(stored["h"]))
         run = restore(program, conditions, context.get("$INPUT"), stored, now_ms=now_ms)
+        _check_times(run)
         lost = any(frame.pc is None for frame in run.frames)
         idle = any(frame.state == READY and frame not in run.ready for frame in run.frames)
     except (UnreadableState, LookupError, TypeError, ValueError, AttributeError, OverflowError) as e:
@@ -129,6 +130,14 @@ def _check_head(head: Json) -> None:
             raise TypeError(f"{at!r} is no time")
     if not isinstance(ready, list):
         raise TypeError("what is ready is a list")
+
+
+def _check_times(run: Run) -> None:
+    """Raises ``TypeError`` for a time of a frame that is none."""
+    for frame in run.frames:
+        for at in (frame.due, frame.wait_due, frame.retry_at, frame.limit):
+            if type(at) not in (int, float, type(None)):
+                raise TypeError(f"{at!r} is no time")
 
 
 def _is_at_end(program: Program, last: Any, frames: Any) -> bool:
