@@ -64,6 +64,13 @@ def test_a_bad_value_is_refused_with_variable_value_and_bounds(variable: str, ra
     assert str(caught.value) == f"{variable}: {reason}"
 
 
+def test_the_login_of_an_address_is_not_shown() -> None:
+    with pytest.raises(InputError) as caught:
+        load_settings({"PLAITA_STORE": "postgres://ann:secret@db/x"})
+    assert "secret" not in str(caught.value)
+    assert "postgres://…@db/x" in str(caught.value)
+
+
 def test_all_bad_values_are_named_at_once() -> None:
     with pytest.raises(InputError, match=r"PLAITA_STORE.*PLAITA_WORKER_CONCURRENCY"):
         load_settings({"PLAITA_STORE": "x", "PLAITA_WORKER_CONCURRENCY": "x"})

@@ -13,6 +13,7 @@ Kind = Literal["whole number", "number", "text", "choice", "list", "switch"]
 METADATA_KEY = "setting"
 _WHOLE = re.compile(r"[+-]?\d{1,18}", re.ASCII)
 _SHOWN_MAX = 60
+_LOGIN = re.compile(r"(?<=://)[^/\s]*@")
 _SWITCH = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False}
 
 
@@ -89,7 +90,7 @@ class Setting:
         return value if whole else float(value)
 
     def _refusal(self, raw: object) -> ValueError:
-        shown = repr(raw)
+        shown = repr(_LOGIN.sub("…@", raw) if isinstance(raw, str) else raw)
         shown = shown if len(shown) <= _SHOWN_MAX else shown[:_SHOWN_MAX] + "…"
         return ValueError(f"{shown} is not {self.bounds}")
 
