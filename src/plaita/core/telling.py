@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
@@ -28,12 +28,15 @@ class CallbackTrace:
         self.manager, self._deferred = manager, deferred
         self._kept: list[Tell] = []
         self._open: dict[Frame, CNode | None] = {}
+        self._inside: dict[Frame, dict[Frame, None]] = {}
 
     def __call__(self, kind: Told, frame: Frame, cn: CNode | None, value: Any) -> None:
         if kind in ("end", "answered", "fail", "finish", "abort", "retry"):
             self._close(kind, frame, cn, value)
         elif kind == "begin":
             self._open[frame] = None
+            if frame.host is not None:
+                self._inside.setdefault(frame.host, {})[frame] = None
         elif kind == "start" and frame in self._open:
             self._open[frame] = cn
         match kind:
@@ -59,17 +62,25 @@ class CallbackTrace:
     def _close(self, kind: Told, frame: Frame, cn: CNode | None, value: Any) -> None:
         """Something ends: whatever was told to have started inside it ends first."""
         failure = value if isinstance(value, Failure) else _cut_short(cn)
-        for inner in reversed([one for one in self._open if one is not frame and _is_inside(one, frame)]):
+        for inner in self._cut(frame):
             node = self._open.pop(inner)
             if node is not None:
                 self._node("on_node_end", inner, node, None, *_error(failure), attempt=inner.attempt + 1)
             self._tell("on_flow_end", inner.graph.model, None, *_error(failure))
         if kind in ("finish", "abort"):
             node = self._open.pop(frame, None)
+            if frame.host is not None:
+                self._inside.get(frame.host, {}).pop(frame, None)
             if node is not None and kind == "abort":
                 self._node("on_node_end", frame, node, None, *_error(failure), attempt=frame.attempt + 1)
         elif kind != "retry" and frame in self._open:
             self._open[frame] = None
+
+    def _cut(self, frame: Frame) -> Iterator[Frame]:
+        """What is still open inside of a frame, the innermost first; it is no longer looked for there."""
+        for inner in reversed(self._inside.pop(frame, {})):
+            yield from self._cut(inner)
+            yield inner
 
     def suspended(self, frame: Frame) -> None:
         """The flow rests at an open wait."""
@@ -99,13 +110,6 @@ class CallbackTrace:
             self._kept.append(tell)
         else:
             tell()
-
-
-def _is_inside(frame: Frame, other: Frame) -> bool:
-    at: Frame | None = frame
-    while at is not None and at is not other:
-        at = at.host
-    return at is not None
 
 
 def _cut_short(cn: CNode | None) -> Failure:

@@ -258,7 +258,7 @@ class LevelWriter:
             self.bind(s, name, given)
 
     def _checked_id(self, s: ast.stmt, node_id: str) -> None:
-        if any(n["id"] == node_id for n in self.level.nodes) and node_id not in self.level.assigned:
+        if node_id in self.level.node_ids and node_id not in self.level.assigned:
             raise Refused(s, f"there is a node {node_id!r} already", "choose another name")
 
     def _node(self, s: ast.stmt, call: ast.Call, node_type: str, node_id: str) -> None:
