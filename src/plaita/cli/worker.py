@@ -14,7 +14,6 @@ import typer
 from plaita.cli.options import AsJson, Debug, Imports, Store
 
 if TYPE_CHECKING:
-    from plaita.base.ids import check_text
     from plaita.runtime.working import Shift
     from plaita.settings import Settings
 
@@ -41,6 +40,7 @@ def worker(
     debug: Debug = False,
 ) -> None:
     """Take executions until SIGTERM or Ctrl-C, then let each reach its next commit and give it back."""
+    from plaita.base.ids import check_text
     from plaita.cli.desk import settings_of
     from plaita.cli.turning import turn
     from plaita.runtime.working import Shift
