@@ -54,7 +54,7 @@ def published() -> Subject:
 def peer_python() -> str:
     """The interpreter of the published package, installed from the index into its own environment at the first use.
 
-    Raises ``OSError`` or ``CalledProcessError`` when it cannot be built. Two processes may ask at once.
+    Raises ``OSError`` or ``SubprocessError`` when it cannot be built. Two processes may ask at once.
     """
     python = PEER_ENV / "bin" / "python"
     ready = PEER_ENV / ".ready"

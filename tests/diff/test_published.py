@@ -8,18 +8,14 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from bench.subjects import peer_python
 from tests.diff.common_flows import INPUT, generate
+from tests.diff.packages import Player, both
 
-PLAYER = Path(__file__).parent / "player.py"
 SEEDS = 100
 CHUNK = 25
 ABORTED = {-9527: -520}
@@ -31,35 +27,10 @@ def seeds() -> range:
     return range(int(first or 0), int(last))
 
 
-class Player:
-    """One package in a process of its own."""
-
-    def __init__(self, python: str) -> None:
-        self._process = subprocess.Popen(
-            [python, str(PLAYER)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
-        )
-
-    def play(self, flow: dict[str, Any]) -> dict[str, Any]:
-        assert self._process.stdin is not None and self._process.stdout is not None
-        print(json.dumps({"flow": flow, "input": INPUT}), file=self._process.stdin, flush=True)
-        answer: dict[str, Any] = json.loads(self._process.stdout.readline())
-        return answer
-
-    def close(self) -> None:
-        self._process.kill()
-        self._process.communicate()
-
-
 @pytest.fixture(scope="module")
 def players() -> Iterator[tuple[Player, Player]]:
-    try:
-        theirs = peer_python()
-    except (OSError, subprocess.CalledProcessError) as e:
-        pytest.skip(f"the environment of the published package cannot be built here: {e}")
-    found = Player(sys.executable), Player(theirs)
-    yield found
-    for player in found:
-        player.close()
+    with both("player.py") as found:
+        yield found
 
 
 def alike(answer: dict[str, Any]) -> dict[str, Any]:
@@ -76,7 +47,7 @@ def test_both_packages_give_the_same_in_the_same_order(chunk: int, players: tupl
     ours, theirs = players
     for seed in seeds()[chunk : chunk + CHUNK]:
         flow = generate(seed)
-        here, there = alike(ours.play(flow)), alike(theirs.play(flow))
+        here, there = alike(ours.play(flow=flow, input=INPUT)), alike(theirs.play(flow=flow, input=INPUT))
         assert here == there, f"seed {seed}: {json.dumps(flow)}"
 
 
