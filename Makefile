@@ -42,7 +42,7 @@ else
 endif
 
 process: setup ## real processes, the long form: kill -9 at fifty places, races, restarts
-	PLAITA_KILLS=50 $(PYTEST) tests/process
+	PLAITA_KILLS=50 PLAITA_RACES=200 $(PYTEST) tests/process
 
 diff: setup ## 2,000 random flows here and in the published package give the same
 	PLAITA_DIFF_SEEDS=2000 $(PYTEST) tests/diff
