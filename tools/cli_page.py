@@ -12,8 +12,9 @@ from plaita.cli.main import build
 
 INTRO = (
     "Results are on stdout, words for people on stderr; a pipe gets no colours and no boxes. Every command has "
-    "`--debug`; all but `graph` have `--json`, all but `build` have `--store`. FLOW is a `.json`, `.yaml` or `.py` "
-    "file; a Python file has one `Flow` under any name, or several of which `flow` is taken, or `file.py:name`."
+    "`--debug`; all but `graph` have `--json`, all but `build`, `validate` and `test` have `--store`. FLOW is a "
+    "`.json`, `.yaml` or `.py` file; a Python file has one `Flow` under any name, or several of which `flow` is taken, "
+    "or `file.py:name`."
 )
 SHAPES = (
     (

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from plaita.backends.memory import MemoryBackend
 from plaita.backends.sqlite import SqliteBackend
+from plaita.backends.sqlite.connection import is_ready as readable
 from plaita.base.duration import DAY_MS
 from plaita.base.errors import NotSupported, Unavailable
 from plaita.ports.backend import Backend
@@ -82,6 +83,11 @@ def open_store(settings: Settings, *, create: bool = True) -> Backend:
             raise Unavailable(f"there is no store at {path}", "plaita run FLOW creates one")
         _make_home(path)
     return SqliteBackend(path, lease_ms=settings.worker.lease_ttl_ms, synchronous=settings.store.sqlite_synchronous)
+
+
+def is_ready(settings: Settings) -> bool:
+    """Is there a store that can be read at once and as it is? A look that creates, migrates and waits for nothing."""
+    return settings.store.url.startswith(SQLITE) and readable(store_path(settings.store.url))
 
 
 def _make_home(path: Path) -> None:

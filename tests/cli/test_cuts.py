@@ -83,6 +83,26 @@ def test_ctrl_c_on_a_terminal_asks_and_cancels(shell: Shell) -> None:
     assert cancelled["status"] == "cancelled"
 
 
+def test_what_happens_while_the_question_is_open_is_said_after_the_answer(shell: Shell) -> None:
+    terminal, inner = pty.openpty()
+    process = shell.begin(f"run {JOB} -i steps=60 -i seconds=0.1", stdin=inner, stderr=inner)
+    os.close(inner)
+    until(works(shell, 1))
+    process.send_signal(signal.SIGINT)
+    seen = ""
+    while "for later? " not in seen:
+        seen += os.read(terminal, 4096).decode()
+    until(works(shell, len(lines_of(shell.folder / "long_job.log")) + 3))
+    os.write(terminal, b"l\n")
+    while "it goes on with" not in seen:
+        seen += os.read(terminal, 4096).decode()
+    process.communicate()
+    os.close(terminal)
+    after = seen.partition("\n[c]ancel the execution, or [l]eave it for later? ")[2]
+    assert after.startswith("l\r\n")
+    assert after.count("work  work") >= 3
+
+
 def test_watch_says_what_it_waits_for_and_stays_until_another_process_has_approved(shell: Shell) -> None:
     process = shell.begin(f"run {EXAMPLES / 'expense.yaml'} -i employee=dora -i amount=480 --watch")
     assert process.stderr is not None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from contextlib import closing
 
 import pytest
 
@@ -50,6 +51,15 @@ def test_explain_says_why_and_what_to_do(busy: Shell) -> None:
     assert (found["status"], found["reasons"][0]["code"]) == ("queued", "no_worker")
     assert found["reasons"][0]["do"][0] == "plaita worker --queues slow"
     assert busy.plaita("explain nobody").code == 4
+
+
+def test_explain_names_the_task_and_those_who_may_still_vote(shell: Shell) -> None:
+    waiting = shell.plaita(f"run {EXAMPLES / 'expense.yaml'} -i employee=dora -i amount=480 --json").json
+    task = waiting["waits"][0]["task_id"]
+    shell.plaita(f"approve {task} --by ann")
+    told = shell.plaita(f"explain {waiting['execution_id']}").out
+    assert f"an approval, task {task}" in told
+    assert f"plaita approve {task} --by bob" in told and "--by ann" not in told
 
 
 def test_logs_are_lines_for_people_and_objects_for_programs(busy: Shell) -> None:
@@ -100,8 +110,11 @@ def test_many_are_chosen_shown_and_only_then_acted_on(busy: Shell) -> None:
         ("cancel", "name executions"),
         ("cancel x --where '$status == 1' --yes", "name executions"),
         ("cancel --where '$stauts == 1' --yes", "did you mean 'status'"),
-        ("cancel --where '$status ==' --yes", "where"),
-        ("cancel --where '$status + 1' --yes", "where"),
+        ("cancel --where '$status ==' --yes", "column 11: the expression ends where a value is expected"),
+        ("ps --where '$status)'", "column 8: unexpected ')'"),
+        ("ps --where '$status) or ($flow_id'", "column 8: unexpected ')'"),
+        ("ps --where status", "$status for a value"),
+        ("cancel --where '$status + 1' --yes", "where: $status + 1: + needs"),
         ("cancel --where '$flow_id' --yes --limit 1", "more than 1 executions"),
         ("ps --where '$status' --after 3", "no pages"),
     ],
@@ -169,6 +182,23 @@ def test_the_shell_is_offered_commands_and_ids(busy: Shell) -> None:
 def test_without_a_store_nothing_is_offered_and_none_is_made(shell: Shell) -> None:
     assert offered(shell, "plaita inspect a") == []
     assert not (shell.folder / ".plaita").exists()
+
+
+@pytest.mark.parametrize("content", [b"", b"no database at all" * 100], ids=["empty", "garbage"])
+def test_what_cannot_be_read_as_it_is_offers_nothing_and_is_not_touched(shell: Shell, content: bytes) -> None:
+    (shell.folder / "s.db").write_bytes(content)
+    assert offered(shell, "plaita inspect --store sqlite:///s.db a") == []
+    assert (shell.folder / "s.db").read_bytes() == content
+    assert shell.files() == {"s.db"}
+
+
+def test_a_store_that_is_locked_offers_nothing(busy: Shell) -> None:
+    [waiting] = ids(busy, "waiting")
+    with closing(sqlite3.connect(busy.folder / ".plaita" / "plaita.db", isolation_level=None)) as db:
+        db.execute("PRAGMA locking_mode = EXCLUSIVE")
+        db.execute("BEGIN EXCLUSIVE")
+        assert offered(busy, f"plaita inspect {waiting[:6]}") == []
+    assert offered(busy, f"plaita inspect {waiting[:6]}") == [waiting]
 
 
 def test_logs_do_not_stay_for_a_deadline_when_somebody_is_asked(shell: Shell) -> None:

@@ -51,6 +51,7 @@ ROWS = {
     "bad time": Row("start flow.yaml --not-before soon", 2, "usage", ("PT10M",)),
     "nothing named": Row("run", 2, "usage", ("--continue ID",)),
     "unknown option": Row("ps --nope", 2, "usage", ("--nope",)),
+    "no store is used": Row("test flow.yaml --store sqlite:///x.db", 2, "usage", ("--store",)),
     "unknown command": Row("nope", 2, "usage", ("nope",)),
 }
 

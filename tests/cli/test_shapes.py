@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
+import typer
 
+from plaita.cli.main import COMMANDS, build
 from tests.cli.shell import EXAMPLES, Shell
 
 pytestmark = pytest.mark.timeout(60)
@@ -65,6 +68,35 @@ def test_an_input_is_json_when_it_fits_its_type_and_text_otherwise(shell: Shell,
     assert shell.plaita(f"run echo.yaml --once {line}", stdin='{"count": 4}').json == expected
 
 
+UNDECLARED = "note: the flow declares no input 'cuont' (did you mean 'count'?)\n"
+
+
+@pytest.mark.parametrize("command", ["run echo.yaml", "start echo.yaml", "start echo"])
+def test_an_input_that_is_not_declared_is_noted_and_taken(shell: Shell, command: str) -> None:
+    shell.write("echo.yaml", ECHO)
+    shell.plaita("publish echo.yaml")
+    told = shell.plaita(f"{command} -i cuont=5 -i cuont=6 -i inner.nmae=7 -i other.deep=1 -i count=1")
+    assert told.code == 0
+    assert told.err.count("note:") == told.err.count("note: the flow declares no input") == 3
+    assert UNDECLARED in told.err and "'inner.nmae' (did you mean 'name'?)" in told.err and "'other'\n" in told.err
+    assert "note" not in told.out
+    assert shell.plaita(f"{command} -i cuont=5 --json").err == ""
+
+
+def test_a_note_stands_before_the_error_it_explains(shell: Shell) -> None:
+    shell.write("echo.yaml", ECHO.replace("{type: integer}", "{type: integer, required: true}"))
+    refused = shell.plaita("run echo.yaml -i cuont=5")
+    assert refused.code == 2
+    assert refused.err.startswith(UNDECLARED + "error: input $.count")
+
+
+@pytest.mark.parametrize("declared", ["inputType: {type: object}", "name: no type"])
+def test_a_flow_without_declared_inputs_takes_any(shell: Shell, declared: str) -> None:
+    head, _, nodes = ECHO.partition("inputType:")
+    shell.write("free.yaml", f"{head}{declared}\nnodes:{nodes.partition('nodes:')[2]}")
+    assert "note" not in shell.plaita("run free.yaml -i any=1 -i a.b=2").err
+
+
 def test_an_execution_has_the_same_shape_from_every_command(shell: Shell) -> None:
     ran = shell.plaita(f"run {EXPENSE} -i employee=dora -i amount=480 --json")
     assert (ran.code, ran.err) == (3, "")
@@ -117,6 +149,15 @@ def test_validate_reports_everything_and_strict_turns_warnings_into_errors(shell
     assert f"{EXPENSE}: ok; may wait at decision/approval" in told.out
 
 
+def test_the_list_of_all_node_types_stands_at_the_first_error_only(shell: Shell) -> None:
+    nodes = "".join(f"  - {{id: n{i}, type: zork{i}, next: e}}\n" for i in range(3))
+    shell.write("bad.yaml", ECHO + nodes)
+    for told in (shell.plaita("validate bad.yaml").out, shell.plaita("run bad.yaml").err):
+        assert (told.count("unknown node type"), told.count("types: approval, ")) == (3, 1)
+    issues = shell.plaita("validate bad.yaml --json").json["items"][0]["issues"]
+    assert [i["hint"].startswith("types: ") for i in issues if i["code"] == "unknown_node_type"] == [True] * 3
+
+
 def test_doctor_finds_what_nobody_moves_and_variables_that_mean_nothing(shell: Shell) -> None:
     shell.write("echo.yaml", ECHO)
     started = shell.plaita("start echo.yaml")
@@ -163,3 +204,12 @@ def test_the_help_of_every_command_has_an_example_and_comes_quickly(shell: Shell
         assert f"\n  {command} " in listed
         assert f"Example: plaita {command}" in shell.plaita(f"{command} --help").out
     assert shell.plaita("--version").out.startswith("plaita ")
+
+
+@pytest.mark.parametrize("rich", [False, True])
+@pytest.mark.parametrize("line", ["", "event", "event publish", *(function.__name__ for function, _ in COMMANDS)])
+def test_help_names_no_python_types(line: str, rich: bool, capsys: pytest.CaptureFixture[str]) -> None:
+    typer.main.get_command(build(rich=rich)).main([*line.split(), "--help"], standalone_mode=False)
+    shown = capsys.readouterr().out
+    assert "Usage: " in shown
+    assert not re.findall(r"<\w+(?: range)?>|<list\[|\b(?:INTEGER|FLOAT|BOOLEAN)\b", shown)

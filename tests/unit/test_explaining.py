@@ -40,6 +40,7 @@ CASES: dict[str, tuple[str, list[Reason]]] = {
     "held elsewhere": ("held_elsewhere", why(HELD)),
     "held by a dead process": ("held_by_dead", why(replace(HELD, due_ms=NOW - 1))),
     "backing off": ("backing_off", why(run(retry_ms=NOW + 1, due_ms=NOW + 1))),
+    "a retry that nobody makes": ("no_worker", why(run(retry_ms=NOW - 1, due_ms=NOW - 1))),
     "waiting for an event": ("waits_for_event", why(run(status="suspended"), waits=(WAIT,))),
     "waiting for people": ("waits_for_approval", why(waits=(replace(WAIT, kind="hand", task_id="t"),))),
     "waiting for an answer": ("waits_for_callback", why(waits=(replace(WAIT, kind="hand"),))),

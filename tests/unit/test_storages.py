@@ -28,6 +28,7 @@ from plaita.storage import (
     StoreFlowStorage,
 )
 from plaita.storage.redis import execution_state_ttl_seconds
+from plaita.testing.conformance.stage import start as submission
 from tests.support.flows import chain, event
 
 ADD = {"id": "a", "type": "assignment", "output": "$F.add($INPUT.x, 1)"}
@@ -267,6 +268,32 @@ def test_stored_executions_are_listed_and_deleted(runtime: Runtime) -> None:
         storage.delete_execution_state("w")
     with pytest.raises(InputError, match="cannot be asked for"):
         storage.list_executions({"context": {}})
+
+
+class Asked:
+    """The way to a real store, noting how many rows are read."""
+
+    def __init__(self, backend: Backend) -> None:
+        self._backend, self.rows = backend, 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._backend, name)
+
+    async def runs(self, **wanted: Any) -> Any:
+        views, cursor = await self._backend.runs(**wanted)
+        self.rows += len(views)
+        return views, cursor
+
+
+@pytest.mark.parametrize(("order_by", "first"), [(None, "e000"), ("start_time", "e000"), ("-start_time", "e449")])
+def test_a_page_in_order_of_the_start_does_not_read_the_whole_store(order_by: str | None, first: str) -> None:
+    asked = Asked(MemoryBackend())
+    with OpenedStore(lambda: asked) as store:
+        for number in range(450):
+            store.ask(lambda backend, run=f"e{number:03}": backend.submit(submission(run)))  # type: ignore[misc]
+        page = StoreExecutionStorage(store).list_executions(order_by=order_by, limit=2)
+        assert (page[0].execution_id, len(page)) == (first, 2)
+    assert asked.rows <= 200
 
 
 def test_an_execution_that_waits_elsewhere_is_taken_over_and_answered(runtime: Runtime) -> None:

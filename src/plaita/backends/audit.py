@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from plaita.backends.rows import EventRow, OutRow, Rows, RunRow, WaitRow
+from plaita.backends.verbs.finish import latest_time
 from plaita.ports.values import TERMINAL
 
 ALL = 1_000_000_000
@@ -44,12 +45,15 @@ def _of_run(rows: Rows, run: RunRow, queue: set[int]) -> list[str]:
         if rows.limits.cap is not None and not run.slot:
             issues.append("is held without a slot")
     elif not run.blocked and not run.parked:
-        issues += _of_wake_source(run, waits, rows.now)
+        issues += _of_wake_source(run, waits, max(rows.now, latest_time(rows.limits, rows.ledger.pulse())))
     return issues
 
 
 def _of_wake_source(run: RunRow, waits: list[WaitRow], now: int) -> Iterator[str]:
-    """Nobody holds the run and it does not wait for a slot: who will look at it, and in time?"""
+    """Nobody holds the run and it does not wait for a slot: who will look at it, and in time?
+
+    ``now`` is the latest time the clock has shown: it may have gone back since the run became due.
+    """
     is_open = [w for w in waits if w.state == "open"]
     if run.due is None:
         if run.unread or run.cancel:

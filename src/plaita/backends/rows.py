@@ -189,7 +189,7 @@ class Grave:
 
 @dataclass(frozen=True, slots=True)
 class RunFilter:
-    """Empty fields match everything; ``before`` is the ``rid`` the page begins below."""
+    """Empty fields match everything; ``beyond`` is the ``rid`` after which, in the order asked for, the page begins."""
 
     status: str = ""
     flow_id: str = ""
@@ -197,7 +197,8 @@ class RunFilter:
     tag: str = ""
     tenant: str = ""
     limit: int = 100
-    before: int | None = None
+    beyond: int | None = None
+    oldest_first: bool = False
 
 
 class RunTable(Protocol):
@@ -218,6 +219,9 @@ class RunTable(Protocol):
         """Runs due now by priority, then due time; held ones (whose lease is over) only with ``takeovers``."""
 
     def next_due(self) -> int | None: ...
+    def due_within(self, after: int, until: int) -> list[RunRow]:
+        """Runs, held or not, that are due later than the one time and not later than the other."""
+
     def held(self, nonce: str) -> list[RunRow]: ...
     def held_by(self, holder: str) -> list[RunRow]: ...
     def slots(self, tenant: str) -> int: ...

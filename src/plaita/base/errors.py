@@ -40,10 +40,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
+from plaita.base.issues import Issue, with_long_hints_once
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from plaita.base.issues import Issue
 
 KINDS: Final = (
     "load_error", "expression_error", "input_error", "node_error", "timeout", "no_branch_matched", "error_result",
@@ -76,7 +76,7 @@ class FlowLoadError(PlaitaError, ValueError):
     def __str__(self) -> str:
         errors = [i for i in self.issues if i.severity == "error"]
         head = f"{self.source or 'the flow'} cannot be loaded: {len(errors)} error{'s' if len(errors) != 1 else ''}"
-        return "\n".join([head, *(f"  {issue}" for issue in self.issues)])
+        return "\n".join([head, *(f"  {issue}" for issue in with_long_hints_once(self.issues))])
 
 
 class InputError(PlaitaError, ValueError):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from plaita.base.errors import InputError
@@ -12,6 +13,7 @@ ID_CHARS_MAX: Final = 200
 
 def check_id(text: str, path: str) -> None:
     """An id is said, pasted and part of other ids. Raises ``InputError`` naming ``path``."""
+    check_text(text, path)
     if len(text) > ID_CHARS_MAX:
         raise InputError(path, f"has {len(text)} characters; at most {ID_CHARS_MAX} are allowed")
     if text.startswith("-") or text != text.strip() or not text.isprintable():
@@ -32,6 +34,22 @@ def check_texts(**texts: object) -> None:
     """``check_text`` of each, by its name."""
     for path, text in texts.items():
         check_text(text, path)
+
+
+def check_list(texts: object, path: str) -> tuple[str, ...]:
+    """Several texts. One text is not taken for as many as it has letters: ``InputError`` naming ``path``."""
+    if isinstance(texts, str | bytes | Mapping) or not isinstance(texts, Iterable):
+        raise InputError(path, f"is a list of texts, not {texts!r}")
+    found = tuple(texts)
+    for text in found:
+        check_text(text, path)
+    return found
+
+
+def check_whole(number: object, path: str, least: int, most: int) -> None:
+    """A whole number in its bounds. Raises ``InputError`` naming ``path``."""
+    if type(number) is not int or not least <= number <= most:
+        raise InputError(path, f"{number!r} is no whole number between {least} and {most}")
 
 
 def derived_id(*parts: str) -> str:

@@ -1,9 +1,12 @@
 """What is wrong with a document: one value a finding."""
 
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from typing import Literal
 
 Severity = Literal["error", "warning"]
+HINT_LONG = 120
+"""Characters beyond which a hint is a list rather than a remedy."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,3 +31,12 @@ class Issue:
         where = f"line {self.line}{column}: " if self.line is not None else ""
         hint = f" ({self.hint})" if self.hint else ""
         return f"{self.severity}: {where}{self.path}: {self.message}{hint} [{self.code}]"
+
+
+def with_long_hints_once(issues: Iterable[Issue]) -> Iterator[Issue]:
+    """For people: a long hint, such as the list of all node types, stands at the first issue that has it."""
+    said = set[str]()
+    for issue in issues:
+        yield replace(issue, hint="") if issue.hint in said else issue
+        if len(issue.hint) > HINT_LONG:
+            said.add(issue.hint)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from zoneinfo import ZoneInfo
 
 LATEST_MS = 253_402_214_400_000
 """The last day of the year 9999, as it begins: a time that every time zone can show."""
@@ -14,3 +15,12 @@ def iso(ms: int | None) -> str | None:
         return None
     at = datetime.fromtimestamp(min(ms, LATEST_MS) / 1000, UTC)
     return at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def is_zone(name: str) -> bool:
+    """Is this the name of a time zone known here, such as ``Europe/Berlin``?"""
+    try:
+        ZoneInfo(name)
+    except (KeyError, ValueError, OSError):
+        return False
+    return True

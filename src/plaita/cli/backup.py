@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Annotated
 
@@ -22,13 +21,10 @@ def backup(
 
     To restore: stop every process, put the copy in the place of the store, remove its -wal and -shm files.
     """
-    from plaita.base.errors import Conflict
     from plaita.cli.desk import at_desk, settings_of
     from plaita.cli.screen import say, show_json
 
-    if os.path.lexists(file) and not force:
-        raise Conflict(f"{file} exists", "name another file, or --force replaces it")
-    at_desk(lambda desk: desk.store.backup(file), settings_of(store), store)
+    at_desk(lambda desk: desk.store.backup(file, replace=force), settings_of(store), store)
     size = file.stat().st_size
     if as_json:
         show_json({"file": str(file), "bytes": size})

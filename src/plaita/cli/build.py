@@ -133,13 +133,14 @@ def _tell(path: Path, nodes: int, size: int, *, checked: bool, as_json: bool) ->
 
 
 def _show(source: Path, error: FlowLoadError, *, as_json: bool, debug: bool) -> None:
+    from plaita.base.issues import with_long_hints_once
     from plaita.cli.failing import report
     from plaita.cli.screen import note
 
     if as_json or debug:
         report(error, as_json=as_json, debug=debug)
         return
-    for issue in error.issues:
+    for issue in with_long_hints_once(error.issues):
         place = f"{source}:{issue.line or 1}" + (f":{issue.column}" if issue.column else "")
         note(f"{place}: {issue.severity}: {issue.message}")
         if issue.hint:

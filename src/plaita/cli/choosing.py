@@ -20,7 +20,10 @@ Where = Annotated[
     ),
 ]
 Yes = Annotated[bool, typer.Option("--yes", help="With --where: do not ask.")]
-Most = Annotated[int, typer.Option("--limit", min=1, max=100_000, help="With --where: refuse more than so many.")]
+Most = Annotated[
+    int,
+    typer.Option("--limit", metavar="COUNT", min=1, max=100_000, help="With --where: refuse more than so many."),
+]
 SHOWN: Final = 10
 
 

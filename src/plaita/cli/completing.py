@@ -45,12 +45,14 @@ def tasks(ctx: typer.Context, incomplete: str) -> list[Offer]:
 
 
 def _offered(ctx: typer.Context, incomplete: str, read: Callable[[Backend], Awaitable[list[Offer]]]) -> list[Offer]:
+    from plaita import app
     from plaita.base.errors import PlaitaError
     from plaita.cli.desk import at_desk, settings_of
 
     flag = ctx.params.get("store")
     try:
-        found = at_desk(lambda desk: read(desk.store), settings_of(flag), flag)
+        settings = settings_of(flag)
+        found = at_desk(lambda desk: read(desk.store), settings, flag) if app.is_ready(settings) else []
     except PlaitaError:
         return []
     return [offer for offer in found if offer[0].startswith(incomplete)]

@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 def publish(
     event_type: Annotated[str, typer.Argument(metavar="TYPE", help="The type waits listen for.")],
     data: Data = None,
-    key: Annotated[str | None, typer.Option("--key", help="The key that correlated waits listen for.")] = None,
+    key: Annotated[
+        str | None, typer.Option("--key", metavar="KEY", help="The key that correlated waits listen for.")
+    ] = None,
     event_id: Annotated[str, typer.Option("--id", metavar="ID", help="The same id twice is one event.")] = "",
     imports: Imports = None,
     store: Store = None,

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 def inbox(
     by: Annotated[str, typer.Option("--by", metavar="NAME", help="Only tasks this person may vote on.")] = "",
-    limit: Annotated[int, typer.Option("--limit", min=1, max=1000, help="At most so many.")] = 50,
+    limit: Annotated[int, typer.Option("--limit", metavar="COUNT", min=1, max=1000, help="At most so many.")] = 50,
     after: Annotated[
         str, typer.Option("--after", metavar="CURSOR", help="The next page: `next` of the last one.")
     ] = "",

@@ -8,6 +8,8 @@ from pathlib import Path
 
 from plaita.base.errors import InputError, NotFound
 from plaita.base.json import Json, parse
+from plaita.base.spelling import suggest
+from plaita.cli.screen import note
 from plaita.engine.types import Property, conform
 
 
@@ -23,6 +25,20 @@ def read_input(declared: Property | None, pairs: Sequence[str], source: str | No
             raise InputError(f"-i {pair}", "is not KEY=VALUE; write for example -i amount=120")
         _put(value, key.split("."), _value(_declared(declared, key.split(".")), key, text), pair)
     return value
+
+
+def note_undeclared(declared: Property | None, pairs: Sequence[str]) -> None:
+    """Say which inputs of the command line a flow that declares its inputs does not declare: they may be misspelt."""
+    strange: dict[str, str] = {}
+    for pair in pairs:
+        inside, steps = declared, pair.partition("=")[0].split(".")
+        for at, step in enumerate(steps):
+            names = dict((inside and inside.children) or ())
+            if names and step not in names:
+                strange[".".join(steps[: at + 1])] = suggest(step, names)
+            inside = names.get(step)
+    for key, near in strange.items():
+        note(f"note: the flow declares no input {key!r}{f' ({near})' if near else ''}")
 
 
 def inputs_in_words(declared: Property | None) -> str:

@@ -7,9 +7,10 @@ import sys
 import traceback
 from collections.abc import Callable, Sequence
 from types import ModuleType, TracebackType
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 import typer
+import typer.core
 
 from plaita.base.errors import PlaitaError
 from plaita.cli import (
@@ -73,11 +74,39 @@ Complaint: Final[type[Exception]] = typer.BadParameter.__mro__[2]
 """The base of everything the parser complains about."""
 
 
+class Command(typer.core.TyperCommand):
+    """A command whose help names no Python types: the name of a parameter says what it is."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """The parameters, those of the parser itself among them."""
+        return _untyped(super().get_params(ctx))
+
+
+class Group(typer.core.TyperGroup):
+    """As ``Command``, for what has commands."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """The parameters, those of the parser itself among them."""
+        return _untyped(super().get_params(ctx))
+
+
+def _untyped(parameters: list[Any]) -> list[Any]:
+    for parameter in parameters:
+        if parameter.param_type_name == "argument" or parameter.is_flag:
+            parameter.display_type_rich = _no_type
+    return parameters
+
+
+def _no_type(ctx: object) -> None:
+    """No type is shown."""
+
+
 def build(*, rich: bool = False) -> typer.Typer:
     """The application; ``rich`` draws the help with boxes and colours."""
     mode: str | None = "rich" if rich else None
     app = typer.Typer(
         name="plaita",
+        cls=Group,
         help="Flows that survive: run, watch and answer durable executions.",
         rich_markup_mode=mode,  # type: ignore[arg-type]
         pretty_exceptions_enable=False,
@@ -85,11 +114,11 @@ def build(*, rich: bool = False) -> typer.Typer:
     )
     app.callback()(_options)
     for function, example in COMMANDS:
-        app.command(epilog=f"Example: {example}")(function)
-    events = typer.Typer(help="Events from outside.", rich_markup_mode=mode)  # type: ignore[arg-type]
+        app.command(cls=Command, epilog=f"Example: {example}")(function)
+    events = typer.Typer(cls=Group, help="Events from outside.", rich_markup_mode=mode)  # type: ignore[arg-type]
     events.callback()(_nothing)
     for function, example in EVENT_COMMANDS:
-        events.command(epilog=f"Example: {example}")(function)
+        events.command(cls=Command, epilog=f"Example: {example}")(function)
     app.add_typer(events, name="event")
     return app
 

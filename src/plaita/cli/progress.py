@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -64,6 +65,7 @@ class Progress:
         self._live = sys.stderr.isatty() if live is None else live
         self._status: Status | None = None
         self._told = self._replays = False
+        self._kept: list[str] | None = None
 
     def __call__(self, execution_id: str, entry: dict[str, Any]) -> None:
         self._told = True
@@ -104,6 +106,30 @@ class Progress:
         self._live = False
         self._say_held()
 
+    @contextmanager
+    def quiet(self) -> Iterator[None]:
+        """Nothing is written while a question is open: what there is to say is said afterwards."""
+        self.close()
+        self._kept = []
+        try:
+            yield
+        finally:
+            kept, self._kept = self._kept, None
+            for text in kept:
+                note(text)
+
+    def say(self, text: str) -> None:
+        """A line between those about nodes."""
+        if self._kept is not None:
+            self._kept.append(text)
+            return
+        if self._status is None:
+            note(text)
+            return
+        self._status.stop()
+        note(text)
+        self._spin()
+
     def _ended(self, node: str) -> tuple[str, str]:
         """Type and time of a call; without them when its beginning was not seen here."""
         began, kind = self._began.pop(node, (None, ""))
@@ -116,13 +142,7 @@ class Progress:
             return
         mark, colour = MARKS[word]
         shown = typer.style(mark, fg=colour) if sys.stderr.isatty() else f"{word:<6}"
-        text = "  ".join([f"{shown} {node}", *(str(fact) for fact in facts if fact)])
-        if self._status is None:
-            note(text)
-            return
-        self._status.stop()
-        note(text)
-        self._spin()
+        self.say("  ".join([f"{shown} {node}", *(str(fact) for fact in facts if fact)]))
 
     def _say_held(self) -> None:
         """What was not shown, in one line at the end."""

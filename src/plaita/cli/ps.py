@@ -17,11 +17,13 @@ SPOKEN: Final = {"waiting": "suspended", "failed": "error"}
 
 
 def ps(
-    status: Annotated[str, typer.Option("--status", help=f"Only this: {', '.join((*STATUSES, *SPOKEN))}.")] = "",
+    status: Annotated[
+        str, typer.Option("--status", metavar="STATUS", help=f"Only this: {', '.join((*STATUSES, *SPOKEN))}.")
+    ] = "",
     flow: Annotated[str, typer.Option("--flow", metavar="FLOW_ID", help="Only executions of this flow.")] = "",
-    key: Annotated[str, typer.Option("--key", help="Only this business key.")] = "",
-    tag: Annotated[str, typer.Option("--tag", help="Only executions with this tag.")] = "",
-    limit: Annotated[int, typer.Option("--limit", min=1, max=1000, help="At most so many.")] = 50,
+    key: Annotated[str, typer.Option("--key", metavar="KEY", help="Only this business key.")] = "",
+    tag: Annotated[str, typer.Option("--tag", metavar="TAG", help="Only executions with this tag.")] = "",
+    limit: Annotated[int, typer.Option("--limit", metavar="COUNT", min=1, max=1000, help="At most so many.")] = 50,
     where: Annotated[
         str, typer.Option("--where", metavar="EXPRESSION", help="Only those this holds for: '$status == \"error\"'.")
     ] = "",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -50,7 +51,7 @@ def run(
     if continue_id is not None:
         work = Running(None, {}, continue_id, watch)
     else:
-        file, value = read_run(str(flow), inputs or [], input_file, settings.imports)
+        file, value = read_run(str(flow), inputs or [], input_file, settings.imports, quiet=as_json)
         work = Running(file, value, "", watch)
     if once:
         _run_once(work, settings)
@@ -59,17 +60,22 @@ def run(
 
 
 def read_run(
-    flow: str, pairs: list[str], source: str | None, imports: tuple[str, ...]
+    flow: str, pairs: list[str], source: str | None, imports: tuple[str, ...], *, quiet: bool
 ) -> tuple[FlowFile, dict[str, object]]:
-    """Everything that can be wrong with the flow and its input, before anything is written."""
+    """Everything that can be wrong with the flow and its input, before anything is written.
+
+    ``quiet``: what is only strange is not said.
+    """
     from plaita.base.errors import InputError
-    from plaita.cli.inputs import inputs_in_words, read_input
+    from plaita.cli.inputs import inputs_in_words, note_undeclared, read_input
     from plaita.control.flow_files import read_flow_file
     from plaita.control.starting import check_input
 
     file = read_flow_file(flow, imports)
     declared = file.flow.declared_input()
     value = read_input(declared, pairs, source)
+    if not quiet:
+        note_undeclared(declared, pairs)
     try:
         return file, check_input(file.flow, value)
     except InputError as e:
@@ -132,15 +138,14 @@ class Running:
 
         stop = asyncio.Event()
         with Interrupts() as interrupts:
-            moving = asyncio.create_task(self._follow(desk, execution_id, how, stop))
+            moving = asyncio.create_task(self._follow(desk, execution_id, how, stop, progress))
             pressed = asyncio.create_task(interrupts.pressed.wait())
             ending = asyncio.create_task(interrupts.asked_to_end.wait())
             await asyncio.wait([moving, pressed, ending], return_when=asyncio.FIRST_COMPLETED)
             left = not moving.done()
             if pressed.done() and left:
-                if progress is not None:
-                    progress.close()
-                left = await _ask_or_leave(desk, execution_id, moving)
+                with nullcontext() if progress is None else progress.quiet():
+                    left = await _ask_or_leave(desk, execution_id, moving)
             if left:
                 stop.set()
             await moving
@@ -148,9 +153,10 @@ class Running:
             ending.cancel()
         return left
 
-    async def _follow(self, desk: Desk, execution_id: RunId, how: Drive, stop: asyncio.Event) -> None:
+    async def _follow(
+        self, desk: Desk, execution_id: RunId, how: Drive, stop: asyncio.Event, progress: Progress | None
+    ) -> None:
         """To the next wait; with ``watch`` to the end, and what it waits for is said each time."""
-        from plaita.cli.screen import note
         from plaita.control import looking
         from plaita.runtime.driving import POLL_MS, follow, is_over, rests
 
@@ -158,9 +164,9 @@ class Running:
             view = await follow(desk.store, execution_id, how, stop=stop)
             if not self.watch or is_over(view) or stop.is_set():
                 return
-            if not desk.as_json:
+            if progress is not None:
                 for line in await desk.lines(await looking.inspect(desk.store, execution_id)):
-                    note(line)
+                    progress.say(line)
             while rests(view, await desk.store.now_ms()) and not stop.is_set():
                 await desk.store.hint(POLL_MS)
                 view = await looking.run_of(desk.store, execution_id)

@@ -26,16 +26,18 @@ def start(
         str | None, typer.Option("--id", metavar="ID", help="Its id; the same start twice is one execution.")
     ] = None,
     version: Annotated[
-        str, typer.Option("--version", help="A version of the published flow. Default: the latest.")
+        str, typer.Option("--version", metavar="VERSION", help="A version of the published flow. Default: the latest.")
     ] = "",
-    queue: Annotated[str, typer.Option("--queue", help="The queue of the workers that take it.")] = "default",
-    priority: Annotated[int, typer.Option("--priority", help="A larger one goes first.")] = 0,
+    queue: Annotated[
+        str, typer.Option("--queue", metavar="NAME", help="The queue of the workers that take it.")
+    ] = "default",
+    priority: Annotated[int, typer.Option("--priority", metavar="NUMBER", help="A larger one goes first.")] = 0,
     not_before: Annotated[
         str,
         typer.Option("--not-before", metavar="TIME", help="ISO 8601: a time, or a duration from now such as PT10M."),
     ] = "",
-    tags: Annotated[list[str] | None, typer.Option("--tag", help="A tag; may be repeated.")] = None,
-    key: Annotated[str, typer.Option("--key", help="A business key to find it by.")] = "",
+    tags: Annotated[list[str] | None, typer.Option("--tag", metavar="TAG", help="A tag; may be repeated.")] = None,
+    key: Annotated[str, typer.Option("--key", metavar="KEY", help="A business key to find it by.")] = "",
     imports: Imports = None,
     store: Store = None,
     as_json: AsJson = False,
@@ -52,7 +54,7 @@ def start(
     options = StartOptions(
         execution_id or "", key, tuple(tags or ()), _time(not_before), priority, queue, imports=settings.imports
     )
-    begin = _starter(flow, version, inputs or [], input_file, options)
+    begin = _starter(flow, version, (inputs or [], input_file), options, quiet=as_json)
 
     async def work(desk: Desk) -> None:
         answer = await begin(desk)
@@ -63,23 +65,26 @@ def start(
 
 
 def _starter(
-    flow: str, version: str, pairs: list[str], source: str | None, options: StartOptions
+    flow: str, version: str, given: tuple[list[str], str | None], options: StartOptions, *, quiet: bool
 ) -> Callable[[Desk], Awaitable[Submitted]]:
     """How to start: a file is read and checked at once, before a store is touched."""
-    from plaita.cli.inputs import read_input
+    from plaita.cli.inputs import note_undeclared, read_input
     from plaita.cli.run import read_run
     from plaita.control import starting
     from plaita.control.flow_files import is_flow_file
 
+    pairs, source = given
     if is_flow_file(flow):
-        file, value = read_run(flow, pairs, source, options.imports)
+        file, value = read_run(flow, pairs, source, options.imports, quiet=quiet)
         chosen = replace(options, imports=file.imports)
         return lambda desk: starting.start_flow(desk.store, file.flow, value, chosen, file.name)
 
     async def published(desk: Desk) -> Submitted:
         declared = await starting.declared_input(desk.store, flow, version, options.imports)
-        given = read_input(declared, pairs, source)
-        return await starting.start_published(desk.store, flow, given, options, version)
+        value = read_input(declared, pairs, source)
+        if not quiet:
+            note_undeclared(declared, pairs)
+        return await starting.start_published(desk.store, flow, value, options, version)
 
     return published
 

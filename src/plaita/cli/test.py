@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from plaita.cli.options import AsJson, Debug, FlowFileArgument, Imports, Store
+from plaita.cli.options import AsJson, Debug, FlowFileArgument, Imports
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,7 +33,6 @@ def test(
         str, typer.Option("--place", metavar="PLACE", help="Crash only there, as a failing case names it: after-3.")
     ] = "",
     imports: Imports = None,
-    store: Store = None,
     as_json: AsJson = False,
     debug: Debug = False,
 ) -> None:
@@ -48,7 +47,7 @@ def test(
     from plaita.control.flow_files import read_flow_file
 
     _check_place(place)
-    file = read_flow_file(flow, settings_of(store, imports).imports)
+    file = read_flow_file(flow, settings_of(None, imports).imports)
     chosen = _chosen(file, Path(flow), cases or [], name)
     verdicts = []
     for case in chosen:

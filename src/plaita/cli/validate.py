@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from plaita.cli.options import AsJson, Debug, Imports, Store, Strict
+from plaita.cli.options import AsJson, Debug, Imports, Strict
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,7 +18,6 @@ def validate(
     flows: Annotated[list[str], typer.Argument(metavar="FLOW…", help="Flow files.")],
     strict: Strict = False,
     imports: Imports = None,
-    store: Store = None,
     as_json: AsJson = False,
     debug: Debug = False,
 ) -> None:
@@ -31,7 +30,7 @@ def validate(
     from plaita.cli.failing import DONE, FAILED, issues_shape, report
     from plaita.cli.screen import show_json
 
-    settings = settings_of(store, imports)
+    settings = settings_of(None, imports)
     items, good, unread = [], True, DONE
     for path in flows:
         try:
@@ -63,9 +62,10 @@ def _look(path: str, imports: tuple[str, ...]) -> tuple[tuple[Issue, ...], tuple
 
 
 def _show(path: str, issues: Sequence[Issue], waits: Sequence[str], *, ok: bool) -> None:
+    from plaita.base.issues import with_long_hints_once
     from plaita.cli.screen import coloured, say
 
-    for issue in issues:
+    for issue in with_long_hints_once(issues):
         place = f"{path}:{issue.line}:{issue.column}" if issue.line is not None else path
         hint = f" ({issue.hint})" if issue.hint else ""
         word = coloured(issue.severity) if issue.severity == "warning" else coloured("error")

@@ -17,7 +17,8 @@ TIMEOUT_MAX_S = 10**9
 def wait(
     execution_id: ExecutionId,
     timeout: Annotated[
-        float | None, typer.Option("--timeout", min=0, max=TIMEOUT_MAX_S, help="At most so many seconds.")
+        float | None,
+        typer.Option("--timeout", metavar="SECONDS", min=0, max=TIMEOUT_MAX_S, help="At most so many seconds."),
     ] = None,
     imports: Imports = None,
     store: Store = None,

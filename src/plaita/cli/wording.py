@@ -9,11 +9,10 @@ from datetime import datetime
 
 from plaita.base.json import Json
 from plaita.cli.screen import coloured
-from plaita.control.shapes import Shape
+from plaita.control.shapes import Shape, may_vote, votes_missing, ways_to_decide
 
 LABELS = {"suspended": "waiting", "error": "failed"}
 STEPS = ((86_400, "day"), (3_600, "hour"), (60, "minute"), (1, "second"))
-VOTES_NAMED_MAX = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,21 +106,10 @@ class Wording:
             lines.append(f"form: {_field(field)}")
         lines += [f"{v['by']}: {'yes' if v['approved'] else 'no'} {v['comment']}".rstrip() for v in task["votes"]]
         missing = votes_missing(task)
-        voted = {v["by"] for v in task["votes"]}
-        candidates = [name for name in task["approvers"] if name not in voted]
-        if candidates:
+        if candidates := may_vote(task):
             people = ", ".join(candidates)
             lines.append(f"needs {missing} {'vote' if missing == 1 else 'votes'} of {people}")
-        by: list[tuple[str, ...]] = [("--by", name) for name in candidates[:missing]] or [()]
-        lines += [self.command("approve", task["task_id"], *who) for who in by[:VOTES_NAMED_MAX]]
-        return [*lines, self.command("reject", task["task_id"], *by[0], "-m", "why")]
-
-
-def votes_missing(task: Shape) -> int:
-    """How many approvals a task still needs."""
-    count = len(set(task["approvers"]))
-    needed = {"all": count, "majority": count // 2 + 1}.get(task["strategy"], 1) if count else 1
-    return max(0, int(needed) - sum(bool(v["approved"]) for v in task["votes"]))
+        return [*lines, *(self.command(*words) for words in ways_to_decide(task))]
 
 
 def label(shape: Shape) -> str:

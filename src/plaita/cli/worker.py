@@ -22,13 +22,17 @@ LEASE_S = (3, 3600)
 
 def worker(
     concurrency: Annotated[
-        int | None, typer.Option("--concurrency", min=1, max=10_000, help="Executions at the same time.")
+        int | None,
+        typer.Option("--concurrency", metavar="COUNT", min=1, max=10_000, help="Executions at the same time."),
     ] = None,
-    queues: Annotated[str, typer.Option("--queues", "--queue-name", help="The queues, with commas.")] = "default",
+    queues: Annotated[
+        str, typer.Option("--queues", "--queue-name", metavar="NAMES", help="The queues, with commas.")
+    ] = "default",
     lease: Annotated[
         float | None,
         typer.Option(
             "--lease-ttl-seconds",
+            metavar="SECONDS",
             min=LEASE_S[0],
             max=LEASE_S[1],
             help="How long a silent worker keeps its executions.",

@@ -8,7 +8,8 @@ from typing import Final
 from plaita.base.errors import FlowLoadError, InputError
 from plaita.control.looking import list_executions
 from plaita.control.shapes import Shape
-from plaita.core.expression import EvaluationError, ExpressionEvaluator
+from plaita.core.expression import EvaluationError, ExpressionEvaluator, ExpressionSyntaxError
+from plaita.engine.expression.parser import parse_expression
 from plaita.ports.backend import Backend
 
 PAGE: Final = 200
@@ -24,25 +25,32 @@ class Choice:
 
     def __init__(self, where: str) -> None:
         self.where = where
+        # A field of a flow is an expression when it begins with $; this is one however it begins.
         self._value = f"$( {where} )"
         self._evaluator = ExpressionEvaluator()
         try:
+            parse_expression(where)
             self._evaluator.prepared(self._value, self._context({}))
+        except ExpressionSyntaxError as e:
+            raise _refused(f"column {e.column}: {e.message}", e.hint.replace("$INPUT.", "$")) from None
         except FlowLoadError as e:
-            issue = e.issues[0]
-            fields = ", ".join(f"${name}" for name in FIELDS)
-            said = f"{issue.message} ({issue.hint})" if issue.hint else issue.message
-            raise InputError("where", f"{said}; fields: {fields}") from None
+            raise _refused(e.issues[0].message, e.issues[0].hint) from None
 
     def takes(self, shape: Shape) -> bool:
         """Does an execution fit? Raises ``InputError`` when the expression fails for it."""
         try:
             return bool(self._evaluator.evaluate(self._value, self._context(shape)))
         except EvaluationError as e:
-            raise InputError("where", f"{e} (for execution {shape['execution_id']})") from None
+            said = EvaluationError(self.where, e.reason)
+            raise InputError("where", f"{said} (for execution {shape['execution_id']})") from None
 
     def _context(self, shape: Shape) -> Shape:
         return {f"${name}": shape.get(name) for name in FIELDS}
+
+
+def _refused(what: str, hint: str) -> InputError:
+    fields = ", ".join(f"${name}" for name in FIELDS)
+    return InputError("where", f"{what}{f' ({hint})' if hint else ''}; fields: {fields}")
 
 
 async def chosen(store: Backend, choice: Choice, **filters: str) -> AsyncIterator[Shape]:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from plaita.base.json import Json, decode
 from plaita.base.moment import iso
 from plaita.control.looking import run_of
-from plaita.control.shapes import Shape, wait_kind
+from plaita.control.shapes import Shape, task_shape, wait_kind, ways_to_decide
 from plaita.ports.backend import Backend
 from plaita.ports.inbox import DeadLetter
 from plaita.ports.processes import Process
 from plaita.ports.queries import RunView, WaitView
+from plaita.ports.tasks import Task
 from plaita.ports.values import TERMINAL
 
 LETTERS_MAX = 1_000
@@ -40,19 +42,23 @@ class Reason:
             "text": self.text,
             "since": iso(self.since_ms),
             "until": iso(self.until_ms),
-            "do": [" ".join(("plaita", *words)) for words in self.do],
+            "do": [shlex.join(("plaita", *words)) for words in self.do],
         }
 
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What is known of an execution. ``processes`` are alive; ``letters`` are refused messages that name it."""
+    """What is known of an execution. ``processes`` are alive; ``letters`` are refused messages that name it.
+
+    ``tasks`` are those of its open waits.
+    """
 
     run: RunView
     waits: tuple[WaitView, ...]
     processes: tuple[Process, ...]
     letters: tuple[DeadLetter, ...]
     now_ms: int
+    tasks: tuple[Task, ...] = ()
 
 
 async def explain(store: Backend, execution_id: str) -> tuple[Facts, list[Reason]]:
@@ -61,7 +67,9 @@ async def explain(store: Backend, execution_id: str) -> tuple[Facts, list[Reason
     letters, _ = await store.dead_letters(limit=LETTERS_MAX)
     named = tuple(letter for letter in letters if _names(letter, run.run_id))
     waits = await store.waits(run.run_id)
-    facts = Facts(run, tuple(waits), tuple(await store.living()), named, await store.now_ms())
+    tasks = [await store.task(wait.task_id) for wait in waits if wait.task_id is not None]
+    found = tuple(task for task in tasks if task is not None)
+    facts = Facts(run, tuple(waits), tuple(await store.living()), named, await store.now_ms(), found)
     return facts, reasons(facts)
 
 
@@ -111,11 +119,11 @@ def _live(facts: Facts) -> Iterator[Reason]:
     elif run.token is not None:
         yield _held(facts)
         return
-    elif run.retry_ms is not None:
+    elif run.retry_ms is not None and run.retry_ms > facts.now_ms:
         yield Reason(
             "backing_off", "a node failed and is tried again", until_ms=run.retry_ms, do=(("logs", run.run_id),)
         )
-    yield from (_wait(run, wait, facts.now_ms) for wait in facts.waits)
+    yield from (_wait(facts, wait) for wait in facts.waits)
     if not run.blocked_reason and not facts.waits:
         yield from _idle(facts)
     elif run.due_ms is not None and run.due_ms <= facts.now_ms:
@@ -145,10 +153,10 @@ def _held(facts: Facts) -> Reason:
                   until_ms=run.due_ms, do=(("wait", run.run_id),))  # fmt: skip
 
 
-def _wait(run: RunView, wait: WaitView, now_ms: int) -> Reason:
-    kind = wait_kind(wait)
+def _wait(facts: Facts, wait: WaitView) -> Reason:
+    run, now_ms, kind = facts.run, facts.now_ms, wait_kind(wait)
     ways: dict[str, tuple[str, tuple[Command, ...]]] = {
-        "approval": ("an approval", (("inbox",),)),
+        "approval": _approval(facts, wait),
         "event": (_event(wait), (("event", "publish", wait.event_type, *_key(wait), "--data", "{}"),)),
         "delay": ("its time", (("wait", run.run_id),)),
         "child": ("a child execution", (("ps",),)),
@@ -157,6 +165,13 @@ def _wait(run: RunView, wait: WaitView, now_ms: int) -> Reason:
     late = wait.deadline_ms is not None and wait.deadline_ms <= now_ms
     more = "; its time is over, and the next process that looks goes on with that" if late else ""
     return Reason(f"waits_for_{kind}", f"{wait.address} waits for {what}{more}", wait.since_ms, wait.deadline_ms, do)
+
+
+def _approval(facts: Facts, wait: WaitView) -> tuple[str, tuple[Command, ...]]:
+    task = next((task for task in facts.tasks if task.task_id == wait.task_id), None)
+    if task is None:
+        return "an approval", (("inbox",),)
+    return f"an approval, task {task.task_id}", tuple(ways_to_decide(task_shape(task)))
 
 
 def _event(wait: WaitView) -> str:
@@ -174,7 +189,7 @@ def _idle(facts: Facts) -> Iterator[Reason]:
         yield Reason("not_before", "it is not to begin yet", until_ms=run.not_before_ms, do=(("cancel", run.run_id),))
     elif run.due_ms is None:
         yield Reason("queued_for_slot", f"tenant {run.tenant!r} runs as many executions as it may; it is next in line")
-    elif run.due_ms <= now and run.retry_ms is None:
+    elif run.due_ms <= now:
         yield _due(facts)
 
 

@@ -71,6 +71,8 @@ def absolute(name: str) -> str:
 
 
 def _like(path: Path) -> str:
+    if path.exists():
+        return f"{path} is no regular file"
     beside = path.parent.iterdir() if path.parent.is_dir() else ()
     return suggest(path.name, [p.name for p in beside if p.suffix in SUFFIXES]) or "check the path"
 

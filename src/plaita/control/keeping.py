@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from plaita.base.duration import DAY_MS
-from plaita.base.errors import InputError
+from plaita.base.ids import check_whole
 from plaita.base.moment import iso
 from plaita.control.shapes import Shape
 from plaita.ports.backend import Backend
@@ -22,6 +22,5 @@ async def list_flows(store: Backend) -> Shape:
 
 async def prune(store: Backend, days: int) -> int:
     """Remove executions that ended more than ``days`` ago; answers how many. Raises ``InputError``."""
-    if type(days) is not int or not 0 <= days <= DAYS_MAX:
-        raise InputError("days", f"{days!r} is no whole number between 0 and {DAYS_MAX}")
+    check_whole(days, "days", 0, DAYS_MAX)
     return await store.prune(await store.now_ms() - days * DAY_MS)

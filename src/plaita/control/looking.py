@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from plaita.base.errors import InputError, NotFound
-from plaita.base.ids import check_texts
+from plaita.base.ids import check_text, check_texts, check_whole
 from plaita.base.json import decode
 from plaita.base.moment import iso
 from plaita.control.shapes import Shape, execution_shape, task_shape
@@ -14,6 +14,7 @@ from plaita.ports.values import RunId
 
 CURSOR_CHARS_MAX = 18
 RECENT = 1_000
+LIMIT_MAX = 1_000_000
 
 
 async def run_of(store: Backend, execution_id: str) -> RunView:
@@ -41,6 +42,7 @@ async def inspect(store: Backend, execution_id: str) -> Shape:
 
 def _cursor(text: str) -> str:
     """A cursor as a page gave it. Raises ``InputError`` for any other text."""
+    check_text(text, "cursor")
     if text and not (text.isascii() and text.isdigit() and len(text) <= CURSOR_CHARS_MAX):
         raise InputError("cursor", f"{text!r} is not the `next` of a page")
     return text
@@ -57,8 +59,7 @@ async def list_executions(
     cursor: str = "",
 ) -> Shape:
     """Executions, newest first: ``{"items": […], "next": cursor or null}``."""
-    if limit < 1:
-        raise InputError("limit", f"{limit} is less than 1")
+    check_whole(limit, "limit", 1, LIMIT_MAX)
     check_texts(status=status, flow_id=flow_id, business_key=business_key, tag=tag)
     views, following = await store.runs(
         status=status, flow_id=flow_id, business_key=business_key, tag=tag, limit=limit, cursor=_cursor(cursor)
@@ -69,6 +70,7 @@ async def list_executions(
 
 async def history(store: Backend, execution_id: str, *, after: int = 0, limit: int = 1000) -> Shape:
     """What happened, oldest first."""
+    check_whole(limit, "limit", 1, LIMIT_MAX)
     view = await run_of(store, execution_id)
     entries = await store.history(view.run_id, after=after, limit=limit)
     items = [{"seq": e.seq, "at": iso(e.at_ms), **decode(e.data)} for e in entries]
@@ -90,5 +92,6 @@ async def task_of(store: Backend, task_id: str) -> Task:
 async def inbox(store: Backend, *, actor: str = "", limit: int = 100, cursor: str = "") -> Shape:
     """Open tasks, oldest first."""
     check_texts(actor=actor)
+    check_whole(limit, "limit", 1, LIMIT_MAX)
     tasks, following = await store.inbox(actor=actor, limit=limit, cursor=_cursor(cursor))
     return {"items": [task_shape(t) for t in tasks], "next": following or None}

@@ -10,6 +10,7 @@ from plaita.ports.queries import RunView, WaitView
 from plaita.ports.tasks import Task
 
 Shape = dict[str, Json]
+VOTES_NAMED_MAX = 5
 
 
 def execution_shape(run: RunView, waits: list[WaitView]) -> Shape:
@@ -82,3 +83,23 @@ def task_shape(task: Task) -> Shape:
         "deadline": iso(task.deadline_ms),
         "status": task.status,
     }
+
+
+def votes_missing(task: Shape) -> int:
+    """How many approvals a task still needs."""
+    count = len(set(task["approvers"]))
+    needed = {"all": count, "majority": count // 2 + 1}.get(task["strategy"], 1) if count else 1
+    return max(0, int(needed) - sum(bool(v["approved"]) for v in task["votes"]))
+
+
+def may_vote(task: Shape) -> list[str]:
+    """Those who are asked and have not voted; nobody when everybody may."""
+    voted = {v["by"] for v in task["votes"]}
+    return [name for name in task["approvers"] if name not in voted]
+
+
+def ways_to_decide(task: Shape) -> list[tuple[str, ...]]:
+    """The commands of those whose votes would do, without ``plaita``; the last one rejects."""
+    people: list[tuple[str, ...]] = [("--by", name) for name in may_vote(task)[: votes_missing(task)]] or [()]
+    approvals = [("approve", task["task_id"], *by) for by in people[:VOTES_NAMED_MAX]]
+    return [*approvals, ("reject", task["task_id"], *people[0], "-m", "why")]

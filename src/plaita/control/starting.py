@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from plaita.base.clock import new_id
-from plaita.base.errors import Conflict, FlowLoadError, InputError
-from plaita.base.ids import check_id, check_text, check_texts, start_digest
+from plaita.base.errors import Conflict, FlowLoadError
+from plaita.base.ids import check_id, check_list, check_texts, check_whole, start_digest
 from plaita.base.json import Json, admit, encode
 from plaita.control.definitions import find, published
 from plaita.core.closure import close_over, open_closure
@@ -22,11 +22,13 @@ from plaita.ports.values import RunId
 __all__ = ["StartOptions", "check_input", "declared_input", "publish", "start_flow", "start_published"]
 
 PRIORITY_MAX = 1_000_000_000
+MOMENT_MAX_MS = 2 * 10**15
+"""Further than a duration from now reaches."""
 
 
 @dataclass(frozen=True, slots=True)
 class StartOptions:
-    """How to start: ``execution_id`` makes the start idempotent, times are ms since 1970."""
+    """How to start: ``execution_id`` makes the start idempotent, times are ms since 1970. Raises ``InputError``."""
 
     execution_id: str = ""
     business_key: str = ""
@@ -36,6 +38,16 @@ class StartOptions:
     queue: str = "default"
     tenant: str = "default"
     imports: tuple[str, ...] = field(default=())
+
+    def __post_init__(self) -> None:
+        """What a caller gives in Python is checked here, before a store is asked for anything."""
+        check_id(self.execution_id, "execution_id")
+        check_texts(business_key=self.business_key, queue=self.queue, tenant=self.tenant)
+        for name in ("tags", "imports"):
+            object.__setattr__(self, name, check_list(getattr(self, name), name))
+        if self.not_before_ms is not None:
+            check_whole(self.not_before_ms, "not_before_ms", 0, MOMENT_MAX_MS)
+        check_whole(self.priority, "priority", -PRIORITY_MAX, PRIORITY_MAX)
 
 
 async def start_flow(
@@ -83,19 +95,9 @@ def check_input(flow: Flow, value: Json) -> Json:
     return value if declared is None else conform(declared, value, "$")
 
 
-def _check_options(options: StartOptions) -> None:
-    check_id(options.execution_id, "execution_id")
-    check_texts(business_key=options.business_key, queue=options.queue, tenant=options.tenant)
-    for tag in options.tags:
-        check_text(tag, "tag")
-    if type(options.priority) is not int or abs(options.priority) > PRIORITY_MAX:
-        raise InputError("priority", f"is a whole number between {-PRIORITY_MAX} and {PRIORITY_MAX}")
-
-
 async def _submit(
     store: Backend, flow_id: str, version: str, closure: str, value: Json, options: StartOptions
 ) -> Submitted:
-    _check_options(options)
     data = encode(value)
     start = Submission(
         RunId(options.execution_id or new_id()),

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from plaita.base.errors import NotSupported
+from plaita.base.ids import check_list
 from plaita.base.json import Json, admit
 from plaita.core.checkpoint import roots_of
 from plaita.core.expression import ExpressionEvaluator
@@ -48,7 +49,11 @@ class ExecutionContext(Mapping[str, Any]):
         **names: str,
     ) -> None:
         refuse_renaming(names)
-        self.parent, self.event_bus, self.expose_env = parent, event_bus, list(expose_env or ())
+        self.parent, self.event_bus, self.expose_env = (
+            parent,
+            event_bus,
+            list(check_list(expose_env or (), "expose_env")),
+        )
         self._evaluator = evaluator or ExpressionEvaluator()
         self._scratch: dict[str, Json] = {}
         self._roots: dict[str, Any] = {}

@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from plaita.base.clock import SystemClock
 from plaita.base.errors import EventError
+from plaita.base.ids import check_list
 from plaita.base.json import Json, admit
 from plaita.core.buses import ask
 from plaita.engine.values import json_equal
@@ -225,7 +226,8 @@ class EventSubscriptionStorage(ABC):
 
     async def batch_mark_processed(self, subscription_id: str, event_ids: Sequence[str]) -> bool:
         """The same for several events."""
-        return all([await self.mark_event_processed(subscription_id, event_id) for event_id in event_ids])
+        ids = check_list(event_ids, "event_ids")
+        return all([await self.mark_event_processed(subscription_id, event_id) for event_id in ids])
 
     async def find_matching_subscriptions(
         self, event: Event, context: Mapping[str, Any] | None = None

@@ -26,11 +26,12 @@ class Backend(RunStore, EventStore, InboxStore, TaskStore, FlowStore, QueryStore
     async def hint(self, timeout_ms: int) -> None:
         """Return when something may have become due, or after the timeout. A hint may be false and may be missed."""
 
-    async def backup(self, path: Path) -> None:
+    async def backup(self, path: Path, *, replace: bool = True) -> None:
         """A consistent copy of the whole store as of now, while others work, in a new file at ``path``.
 
-        The file appears whole or not at all. Raises ``NotSupported`` for a store that is no file, ``Unavailable`` when
-        the copy cannot be written or is not sound.
+        The file appears whole or not at all. Raises ``NotSupported`` for a store that is no file, ``Conflict`` when
+        there is something at ``path`` that must not be replaced, also when it comes there meanwhile, and
+        ``Unavailable`` when the copy cannot be written or is not sound.
         """
 
     async def close(self) -> None:

@@ -76,9 +76,9 @@ class QueryStore(Protocol):
 
     async def runs(
         self, *, status: str = "", flow_id: str = "", business_key: str = "", tag: str = "", tenant: str = "",
-        limit: int = 100, cursor: str = "",
+        limit: int = 100, cursor: str = "", oldest_first: bool = False,
     ) -> tuple[list[RunView], str]:  # fmt: skip
-        """Runs, newest first."""
+        """Runs, newest first unless asked otherwise; a cursor is of the order it was given in."""
 
     async def waits(self, run_id: RunId, *, open_only: bool = True) -> list[WaitView]:
         """Waits of a run in the order they were armed."""

@@ -8,9 +8,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
-from zoneinfo import ZoneInfo
 
 from plaita.base.errors import InputError
+from plaita.base.moment import is_zone
 from plaita.base.spelling import suggest
 from plaita.settings.declared import (
     EngineSettings,
@@ -114,9 +114,7 @@ def _check_timezone(engine: Mapping[str, Value], problems: list[tuple[str, str]]
     name = engine.get("timezone")
     if name is None:
         return
-    try:
-        ZoneInfo(str(name))
-    except (KeyError, ValueError, OSError):
+    if not is_zone(str(name)):
         problems.append(("PLAITA_TIMEZONE", f"{name!r} is not a time zone known here; write one such as Europe/Berlin"))
 
 

@@ -76,7 +76,10 @@ class StoreExecutionStorage(ExecutionStorage):
     def list_executions(
         self, query: Mapping[str, Any] | None = None, order_by: str | None = None, limit: int = 100, offset: int = 0
     ) -> list[ExecutionState]:
-        """States by fields of the row; in order of their start unless said otherwise. Raises ``InputError``."""
+        """States by fields of the row; in order of their start unless said otherwise. Raises ``InputError``.
+
+        In order of their start, either way, no more rows are read than the page needs.
+        """
         wanted, by = dict(query or {}), order_by or "start_time"
         for where, name in (*(("query", n) for n in wanted), ("order_by", by.removeprefix("-"))):
             check_field(name, where)
@@ -140,14 +143,20 @@ async def _delete(backend: Backend, execution_id: str) -> bool:
 async def _page(
     backend: Backend, wanted: dict[str, Any], order_by: str, limit: int, offset: int
 ) -> list[ExecutionState]:
-    rows = ordered([row async for row in _rows(backend, wanted) if has_values(row, wanted)], order_by)
+    by_start = order_by.removeprefix("-") == "start_time"
+    rows: list[ExecutionState] = []
+    if limit:
+        async for row in _rows(backend, wanted, oldest_first=order_by != "-start_time"):
+            rows += [row] if has_values(row, wanted) else []
+            if by_start and len(rows) == offset + limit:
+                break
+    rows = rows if by_start else ordered(rows, order_by)
     states = [await _load(backend, row.execution_id) for row in rows[offset : offset + limit]]
     return [state for state in states if state is not None]
 
 
-async def _rows(backend: Backend, wanted: dict[str, Any]) -> AsyncIterator[ExecutionState]:
-    """Rows, oldest first, without their contexts."""
-    found: list[RunView] = []
+async def _rows(backend: Backend, wanted: dict[str, Any], *, oldest_first: bool) -> AsyncIterator[ExecutionState]:
+    """Rows in order of their start, without their contexts."""
     cursor, more = "", True
     while more:
         views, cursor = await backend.runs(
@@ -156,11 +165,11 @@ async def _rows(backend: Backend, wanted: dict[str, Any]) -> AsyncIterator[Execu
             tenant=wanted.get("tenant_id") or "",
             limit=_PAGE,
             cursor=cursor,
+            oldest_first=oldest_first,
         )
-        found += views
+        for view in views:
+            yield ExecutionState(**_row(view), context={})
         more = bool(cursor)
-    for view in reversed(found):
-        yield ExecutionState(**_row(view), context={})
 
 
 def _row(view: RunView) -> dict[str, Any]:

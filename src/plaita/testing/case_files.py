@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
@@ -12,6 +13,8 @@ from plaita.base.duration import parse_duration_ms
 from plaita.base.errors import KINDS, FlowLoadError, NotFound
 from plaita.base.issues import Issue
 from plaita.base.json import Json, step_of
+from plaita.base.limits import FLOW_TEXT_MAX
+from plaita.base.moment import LATEST_MS, is_zone
 from plaita.base.spelling import suggest
 from plaita.core.errors import FlowResultError
 from plaita.core.loading import placed
@@ -28,6 +31,7 @@ GIVEN_KEYS = ("input", "env", "now", "timezone")
 EXPECT_KEYS = ("status", "output", "contains", "error", "waits", "path", "calls")
 STATUSES = ("completed", "error", "cancelled", "suspended")
 VOTE_KEYS = ("by", "comment", "form", "at")
+SHOWN_MAX = 60
 UNITS = ("weeks", "days", "hours", "minutes", "seconds", "milliseconds")
 
 
@@ -60,15 +64,17 @@ def find_case_files(flow: Path) -> list[Path]:
 def _is_about(path: Path, flow: Path) -> bool:
     try:
         named = read_document(path.read_text(encoding="utf-8"), str(path)).value.get("flow")
-    except (OSError, UnicodeDecodeError, FlowLoadError):
+        return not isinstance(named, str) or (path.parent / named).resolve() == flow.resolve()
+    except (OSError, ValueError):
+        # What is wrong with it is told when its cases are read.
         return True
-    return not isinstance(named, str) or (path.parent / named).resolve() == flow.resolve()
 
 
 def read_cases(path: Path, nodes: Nodes) -> list[Case]:
     """The cases of a file. Raises ``NotFound``, and ``FlowLoadError`` with everything that is wrong."""
     try:
-        text = path.read_text(encoding="utf-8")
+        with path.open(encoding="utf-8") as file:
+            text = file.read(FLOW_TEXT_MAX + 1)
     except OSError as e:
         raise NotFound(f"there is no file of cases {path}: {e.strerror or e}", "check the path") from None
     except UnicodeDecodeError:
@@ -101,6 +107,7 @@ class _Reader:
             one = self._case(document, {}, "$", (*CASE_KEYS, "flow"))
             return [(replace(one, source=source), "$")]
         self._keys(document, "$", FILE_KEYS)
+        self._texts(document, "$", ("flow",))
         found = []
         for path, raw in self._items(document["cases"], "$.cases"):
             if self._is(raw, dict, path, "a case is an object"):
@@ -123,10 +130,17 @@ class _Reader:
         given = {**self._object(defaults.get("given"), "$.given"), **self._object(raw.get("given"), f"{path}.given")}
         self._keys(given, f"{path}.given", GIVEN_KEYS)
         mocks = self._mocks(defaults.get("mocks"), "$.mocks") | self._mocks(raw.get("mocks"), f"{path}.mocks")
+        self._texts(raw, path, ("flow",))
+        self._texts(given, f"{path}.given", ("timezone",))
         name, crash = raw.get("name", ""), raw.get("crash", False)
         self._is(name, str, f"{path}.name", "a name is text")
         self._is(crash, bool, f"{path}.crash", "crash is true or false")
         env, zone = self._object(given.get("env"), f"{path}.given.env"), given.get("timezone")
+        for key, one in env.items():
+            number = not isinstance(one, bool) and isinstance(one, int | float)
+            self._is("" if number else one, str, step_of(f"{path}.given.env", key), "a variable is text")
+        if isinstance(zone, str) and not is_zone(zone):
+            self._report(f"{path}.given.timezone", f"{zone!r} is no time zone", "for example Europe/Berlin")
         real = self._real(raw.get("real", defaults.get("real")), f"{path}.real")
         return Case(
             str(name), "", None, self._object(given.get("input"), f"{path}.given.input"),
@@ -139,10 +153,12 @@ class _Reader:
 
     def _now(self, value: Json, path: str) -> int:
         try:
-            return moment_ms(value)
-        except (TypeError, ValueError, AttributeError):
-            self._report(path, f"{value!r} is no time; write for example {NOW}")
-            return 0
+            at = moment_ms(value) if isinstance(value, str) or type(value) is int else -1
+        except (ValueError, OverflowError):
+            at = -1
+        if not 0 <= at <= LATEST_MS:
+            self._report(path, f"{_shown(value)} is no time; write for example {NOW}")
+        return at
 
     def _real(self, value: Json, path: str) -> bool | frozenset[str]:
         if isinstance(value, bool) or value is None:
@@ -151,8 +167,10 @@ class _Reader:
         if not self._is(names, list, path, "real is true, or a list of nodes and node types"):
             return False
         for name in names:
-            if name not in self._nodes.types:
-                self._node(str(name), path)
+            if self._is(name, str, path, "real is true, or a list of nodes and node types") and (
+                name not in self._nodes.types
+            ):
+                self._node(name, path)
         return frozenset(map(str, names))
 
     def _mocks(self, value: Json, path: str) -> dict[str, Any]:
@@ -180,6 +198,8 @@ class _Reader:
             case "raises":
                 mock = self._error(raw["raises"], f"{path}.raises")
             case "in_turn":
+                if "after" in raw:
+                    self._report(f"{path}.after", "each answer of in_turn has an 'after' of its own")
                 return [self._mock(one, where) for where, one in self._items(raw["in_turn"], f"{path}.in_turn")]
             case _:
                 return Hangs()
@@ -188,10 +208,12 @@ class _Reader:
     def _error(self, raw: Json, path: str) -> BaseException:
         given = {"message": raw} if isinstance(raw, str) else self._object(raw, path)
         self._keys(given, path, ("message", "code", "kind", "retryable"))
+        self._texts(given, path, ("message",))
+        self._is(given.get("retryable", True), bool, f"{path}.retryable", "retryable is true or false")
         kind, code, text = given.get("kind", "node_error"), given.get("code"), str(given.get("message", "mocked"))
         if kind not in KINDS:
             self._report(
-                f"{path}.kind", f"{kind!r} is no kind of error ({suggest(str(kind), KINDS) or ', '.join(KINDS)})"
+                f"{path}.kind", f"{_shown(kind)} is no kind of error ({suggest(str(kind), KINDS) or ', '.join(KINDS)})"
             )
         if kind == "error_result":
             return FlowResultError(code, text)
@@ -221,19 +243,26 @@ class _Reader:
             case "approve" | "reject":
                 cls = Approve if word == "approve" else Reject
                 vote = {"by": given} if isinstance(given, str) else self._object(given, path)
+                self._texts(vote, path, ("by", "comment", "at"))
                 return cls(**vote) if self._keys(vote, path, VOTE_KEYS) else None
             case "event":
                 event = {"type": given} if isinstance(given, str) else self._object(given, path)
+                self._texts(event, path, ("type", "key"))
                 if not self._keys(event, path, ("type", "key", "data")) or not event.get("type"):
                     self._report(path, "an event needs a type")
                     return None
                 return Publish(event["type"], event.get("data"), event.get("key"))
             case "resume":
                 answer = self._object(given, path)
+                self._texts(answer, path, ("at",))
                 return Resume(**answer) if self._keys(answer, path, ("data", "at")) else None
             case "advance":
-                return Advance(self._seconds(given, path))
+                seconds = self._seconds(given, path)
+                if seconds == 0:
+                    self._report(path, "that is no time", "for example PT1H, or {hours: 1}")
+                return Advance(seconds)
             case "waits":
+                self._is(given, str, path, "what it waits for is text")
                 return WaitsFor(str(given))
             case "jump":
                 return Jump()
@@ -247,13 +276,21 @@ class _Reader:
 
     def _seconds(self, value: Json, path: str) -> float:
         try:
-            if isinstance(value, dict):
-                self._keys(value, path, UNITS)
-                return timedelta(**{key: value[key] for key in value if key in UNITS}).total_seconds()
-            return parse_duration_ms(value) / 1000
-        except (TypeError, ValueError) as e:
-            self._report(path, str(e), "for example PT1H, or {hours: 1}")
-            return 0
+            if not isinstance(value, dict):
+                return parse_duration_ms(value) / 1000
+            self._keys(value, path, UNITS)
+            count = {key: number for key, number in value.items() if key in UNITS}
+            for key, number in count.items():
+                number = None if isinstance(number, bool) else number
+                self._is(number, int | float, f"{path}.{key}", f"{key} are a number, not {_shown(count[key])}")
+            seconds = timedelta(**count).total_seconds()
+            return parse_duration_ms(seconds * 1000) / 1000
+        except TypeError:
+            return 1
+        except (ValueError, OverflowError) as e:
+            text = str(e) if isinstance(e, ValueError) else f"{_shown(value)} is out of range"
+            self._report(path, text, "for example PT1H, or {hours: 1}")
+            return 1
 
     def _expect(self, raw: dict[str, Json], path: str) -> dict[str, Json]:
         path = f"{path}.expect"
@@ -262,13 +299,20 @@ class _Reader:
         if "expect" in raw and not expect:
             self._report(path, "a case expects something", f"one or more of {', '.join(EXPECT_KEYS)}")
         if expect.get("status", "completed") not in STATUSES:
-            self._report(f"{path}.status", f"{expect['status']!r} is none of {', '.join(STATUSES)}")
-        self._keys(self._object(expect.get("error"), f"{path}.error"), f"{path}.error", ("code", "kind", "message"))
+            self._report(f"{path}.status", f"{_shown(expect['status'])} is none of {', '.join(STATUSES)}")
+        error = self._object(expect.get("error"), f"{path}.error")
+        self._keys(error, f"{path}.error", ("code", "kind", "message"))
+        self._texts(error, f"{path}.error", ("kind", "message"))
+        waits = expect.get("waits", [])
+        if not isinstance(waits, str) and not (isinstance(waits, list) and all(isinstance(w, str) for w in waits)):
+            self._report(f"{path}.waits", "waits is what it waits for, or a list of that")
         self._is(expect.get("path", []), list, f"{path}.path", "a path is a list of nodes")
         for name, calls in self._object(expect.get("calls"), f"{path}.calls").items():
             where = step_of(f"{path}.calls", name)
             self._node(name, where)
-            self._is(calls, list | int, where, "calls are a list of what each was given, or their number")
+            fits = isinstance(calls, list) or (type(calls) is int and calls >= 0)
+            text = "calls are a list of what each was given, or their number"
+            self._is(calls if fits else None, list | int, where, text)
         return expect
 
     # What all parts are made of.
@@ -276,6 +320,11 @@ class _Reader:
     def _node(self, name: str, path: str) -> None:
         if problem := self._nodes.problem(name):
             self._report(path, problem)
+
+    def _texts(self, value: Mapping[str, Json], path: str, keys: Sequence[str]) -> None:
+        for key in keys:
+            if value.get(key) is not None:
+                self._is(value[key], str, step_of(path, key), f"{key} is text, not {_shown(value[key])}")
 
     def _object(self, value: Json, path: str) -> dict[str, Json]:
         if value is not None and self._is(value, dict, path, f"{path.rpartition('.')[2]} is an object"):
@@ -305,3 +354,9 @@ class _Reader:
         issue = Issue("error", "bad_case", path, message, hint)
         if issue not in self.issues:
             self.issues.append(issue)
+
+
+def _shown(value: Json) -> str:
+    """A value as it may stand in the file, cut short."""
+    text = repr(value) if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= SHOWN_MAX else f"{text[:SHOWN_MAX]}…"

@@ -121,7 +121,7 @@ class MemoryBackend(GatedRuns, GatedInbox, GatedDesk, GatedQueries):
         """Nobody can die without this store."""
         return 0
 
-    async def backup(self, path: Path) -> None:
+    async def backup(self, path: Path, *, replace: bool = True) -> None:
         raise NotSupported("a store in memory cannot be copied", "only a store in a file can")
 
     async def close(self) -> None:

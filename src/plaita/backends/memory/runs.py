@@ -73,6 +73,10 @@ class MemoryRuns:
     def next_due(self) -> int | None:
         return min(self._tables.due.values(), default=None)
 
+    def due_within(self, after: int, until: int) -> list[RunRow]:
+        self.flush()
+        return [self.at(rid) for rid, at_ms in self._tables.due.items() if after < at_ms <= until]
+
     def held(self, nonce: str) -> list[RunRow]:
         self.flush()
         return [self.at(rid) for rid, owner in self._tables.held.items() if owner == nonce]
@@ -90,7 +94,9 @@ class MemoryRuns:
         return [self.at(rid) for rid in old[:limit]]
 
     def page(self, wanted: RunFilter) -> list[RunRow]:
-        found = (r for r in reversed(self._tables.runs.values()) if wanted.before is None or r.rid < wanted.before)
+        all_runs, beyond = self._tables.runs.values(), wanted.beyond
+        rows = iter(all_runs) if wanted.oldest_first else reversed(all_runs)
+        found = (r for r in rows if beyond is None or (r.rid > beyond if wanted.oldest_first else r.rid < beyond))
         return [copy(r) for r, _ in zip(self._fitting(found, wanted), range(wanted.limit), strict=False)]
 
     def live(self) -> list[RunRow]:

@@ -30,10 +30,10 @@ class GatedQueries:
 
     async def runs(
         self, *, status: str = "", flow_id: str = "", business_key: str = "", tag: str = "", tenant: str = "",
-        limit: int = 100, cursor: str = "",
+        limit: int = 100, cursor: str = "", oldest_first: bool = False,
     ) -> tuple[list[RunView], str]:  # fmt: skip
-        before = int(cursor) if cursor else None
-        wanted = RunFilter(status, flow_id, business_key, tag, tenant, limit + 1, before)
+        beyond = int(cursor) if cursor else None
+        wanted = RunFilter(status, flow_id, business_key, tag, tenant, limit + 1, beyond, oldest_first)
 
         def question(rows: Rows) -> tuple[list[RunView], str]:
             found = rows.runs.page(wanted)

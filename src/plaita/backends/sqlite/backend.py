@@ -90,8 +90,8 @@ class SqliteBackend(GatedRuns, GatedInbox, GatedDesk, GatedQueries):
     async def bury_dead(self) -> int:
         return await self._processes.bury_dead()
 
-    async def backup(self, path: Path) -> None:
-        await asyncio.to_thread(copy_store, self._path, path)
+    async def backup(self, path: Path, *, replace: bool = True) -> None:
+        await asyncio.to_thread(copy_store, self._path, path, replace=replace)
 
     async def close(self) -> None:
         await self._processes.withdraw_all()

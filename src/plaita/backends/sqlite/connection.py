@@ -11,6 +11,7 @@ from plaita.base.errors import Unavailable
 
 Synchronous = Literal["FULL", "NORMAL"]
 OPEN_WAIT_MS = 5_000
+GLANCE_MS = 100
 
 _PRAGMAS = (
     "PRAGMA cache_size = -65536",
@@ -50,6 +51,20 @@ def open_file(path: Path, synchronous: Synchronous) -> sqlite3.Connection:
         db.close()
         raise
     return db
+
+
+def is_ready(path: Path) -> bool:
+    """Can the store be read now, as it is? Nothing is created, migrated or long waited for."""
+    try:
+        db = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True, timeout=GLANCE_MS / 1000)
+    except sqlite3.Error:
+        return False
+    try:
+        return is_current(db)
+    except sqlite3.Error:
+        return False
+    finally:
+        db.close()
 
 
 def _set_up(db: sqlite3.Connection, path: Path, synchronous: Synchronous) -> None:

@@ -7,26 +7,34 @@ import sqlite3
 from pathlib import Path
 
 from plaita.backends.sqlite.connection import unavailable
+from plaita.base.clock import new_id
 from plaita.base.errors import Conflict, Unavailable
 
 PAGES_AT_ONCE = 1_000
 
 
-def copy_store(source: Path, target: Path) -> None:
+def copy_store(source: Path, target: Path, *, replace: bool = True) -> None:
     """Copy with SQLite's own online backup, check the copy, then give it its name.
 
     Raises ``Conflict`` for a target that no copy may replace and ``Unavailable``; then there is nothing at ``target``
     that was not there before.
     """
+    if not replace and os.path.lexists(target):
+        raise _taken(target)
     _check_target(source, target)
-    draft = target.with_name(f"{target.name}.{os.getpid()}.draft")
+    draft = target.with_name(f"{target.name}.{new_id()}.draft")
     try:
         # A copy says all that the store says: nobody but its owner reads it, wherever it goes.
         os.close(os.open(draft, os.O_CREAT | os.O_WRONLY, 0o600))
         _copy(source, draft)
         with draft.open("rb") as file:
             os.fsync(file.fileno())
-        draft.replace(target)
+        if replace:
+            draft.replace(target)
+        else:
+            _name(draft, target)
+    except FileExistsError:
+        raise _taken(target) from None
     except (sqlite3.Error, OSError) as e:
         raise unavailable(e, target) from e
     finally:
@@ -45,6 +53,22 @@ def _check_target(source: Path, target: Path) -> None:
     if log.exists():
         hint = "name another file, or stop every process of that store"
         raise Conflict(f"{target} is a store in use: there is {log.name} beside it", hint)
+
+
+def _name(draft: Path, target: Path) -> None:
+    """Give a file its name unless something has it: whoever comes second loses, however late he comes."""
+    try:
+        target.hardlink_to(draft)
+    except FileExistsError:
+        raise
+    except OSError:
+        # A file system without links: the name is taken by an empty file, which the copy then replaces.
+        os.close(os.open(target, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+        draft.replace(target)
+
+
+def _taken(target: Path) -> Conflict:
+    return Conflict(f"{target} exists", "name another file, or --force replaces it")
 
 
 def _copy(source: Path, draft: Path) -> None:

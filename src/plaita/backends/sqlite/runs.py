@@ -138,6 +138,11 @@ class SqliteRuns:
             at = self._db.execute(sql, at[:2]).fetchone()
         return earliest
 
+    def due_within(self, after: int, until: int) -> list[RunRow]:
+        self.flush()
+        sql = f"SELECT {_COLUMNS} FROM runs WHERE due > ? AND due <= ?"
+        return [self._keep(row) for row in self._db.execute(sql, (after, until)).fetchall()]
+
     def held(self, nonce: str) -> list[RunRow]:
         self.flush()
         return [self._keep(r) for r in self._db.execute(f"SELECT {_COLUMNS} FROM runs WHERE nonce = ?", (nonce,))]
@@ -164,12 +169,13 @@ class SqliteRuns:
             ("starts.flow_id = ?", wanted.flow_id),
             ("business_key <> '' AND business_key = ?", wanted.business_key),
             ("runs.rid IN (SELECT rid FROM tags WHERE tag = ?)", wanted.tag),
-            ("runs.rid < ?", wanted.before),
+            ("runs.rid > ?" if wanted.oldest_first else "runs.rid < ?", wanted.beyond),
         ]
         used = [(sql, value) for sql, value in wheres if value not in ("", None)]
         columns = ", ".join(f"runs.{f}" for f in _FIELDS)
         where = "".join(f" AND {sql}" for sql, _ in used)
-        sql = f"SELECT {columns} FROM runs JOIN starts USING (rid) WHERE 1{where} ORDER BY runs.rid DESC LIMIT ?"
+        order = "ASC" if wanted.oldest_first else "DESC"
+        sql = f"SELECT {columns} FROM runs JOIN starts USING (rid) WHERE 1{where} ORDER BY runs.rid {order} LIMIT ?"
         return [RunRow(*row) for row in self._db.execute(sql, (*(v for _, v in used), wanted.limit))]
 
     def live(self) -> list[RunRow]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from plaita.backends.rows import OutRow, Rows, RunRow, WaitRow
+from plaita.backends.rows import Limits, OutRow, Pulse, Rows, RunRow, WaitRow
 from plaita.backends.verbs.match import by_facts, close_task
 from plaita.backends.verbs.quota import free
 from plaita.base.json import encode
@@ -80,9 +80,32 @@ def contact(rows: Rows) -> int:
         return pulse.grace_until_ms
     if pulse.contact_ms and (silence > plan.gap_ms or silence < 0):
         pulse.grace_until_ms = rows.now + plan.grace_ms
+    if silence < 0:
+        _bring_forward(rows, latest_time(rows.limits, pulse))
     pulse.contact_ms = rows.now
     rows.ledger.save_pulse(pulse)
     return pulse.grace_until_ms
+
+
+def latest_time(limits: Limits, pulse: Pulse) -> int:
+    """The latest time the store's clock can have shown: ``contact`` is written at least that often."""
+    return pulse.contact_ms + limits.lease.gap_ms // 4
+
+
+def _bring_forward(rows: Rows, latest: int) -> None:
+    """The clock went back: what was due by the old time is due now, and no lease ends later than one from now on.
+
+    Else woken runs, and runs of a dead holder, would wait until the old time comes again. A timer that the clock has
+    still to reach costs a claim that finds nothing to do; a start never comes too early.
+    """
+    lease_ms = rows.limits.lease.lease_ms
+    for run in rows.runs.due_within(rows.now, latest + lease_ms):
+        assert run.due is not None
+        if run.nonce is not None:
+            run.due = min(run.due, rows.now + lease_ms)
+        elif run.due <= latest:
+            not_before = rows.record.start(run).start.not_before_ms if run.status == "queued" else None
+            run.due = max(rows.now, not_before or 0)
 
 
 def _empty_mailbox(rows: Rows, run: RunRow) -> None:

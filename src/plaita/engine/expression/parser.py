@@ -131,7 +131,7 @@ class _Parser:
         """Consume an infix operator and return its spelling."""
         word = self.token
         if self.kind == "operator":
-            before, after = self.text[self.start - 1], self.text[self.end : self.end + 1]
+            before, after = self.text[self.start - 1], self.text[self.end : self.end + 1] or " "
             if not before.isspace() or not after.isspace():
                 _refuse_missing_space(self, word)
         self.advance()

@@ -9,9 +9,10 @@ from plaita.testing.conformance.children import ChildContract
 from plaita.testing.conformance.desk import FlowContract, TaskContract
 from plaita.testing.conformance.events import EventContract
 from plaita.testing.conformance.inbox import InboxCells, InboxContract, StartMessageContract
+from plaita.testing.conformance.leases import LeaseContract
 from plaita.testing.conformance.queries import ProcessContract, QueryContract
 from plaita.testing.conformance.quota import QuotaContract
-from plaita.testing.conformance.runs import ClaimContract, LeaseContract, LifeContract, SettleContract
+from plaita.testing.conformance.runs import ClaimContract, LifeContract, SettleContract
 from plaita.testing.conformance.stage import HandClock
 
 __all__ = [

@@ -25,6 +25,15 @@ class QueryContract(Contract):
             names.append([r.run_id for r in page])
         assert (names, cursor) == ([["r4", "r3"], ["r2", "r1"], ["r0"]], "")
 
+    async def test_runs_are_listed_oldest_first_when_asked(self, stage: Stage) -> None:
+        for number in range(5):
+            await stage.backend.submit(start(f"r{number}"))
+        names, cursor = [], ""
+        for _ in range(3):
+            page, cursor = await stage.backend.runs(limit=2, cursor=cursor, oldest_first=True)
+            names.append([r.run_id for r in page])
+        assert (names, cursor) == ([["r0", "r1"], ["r2", "r3"], ["r4"]], "")
+
     async def test_filters_join(self, stage: Stage) -> None:
         await stage.backend.submit(start("a", business_key="order-1", tags=("vip", "eu"), tenant="acme"))
         await stage.backend.submit(start("b", business_key="order-1", tags=("eu",)))

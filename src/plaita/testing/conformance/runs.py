@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from plaita.base.duration import DAY_MS
 from plaita.base.json import decode
 from plaita.ports.runs import (
@@ -17,13 +15,10 @@ from plaita.ports.runs import (
     End,
     HandBack,
     Keep,
-    Lost,
     NotRetryable,
     Park,
-    Renewed,
     Reopened,
     Settled,
-    Stale,
     Submitted,
     Tombstoned,
     WaitConflict,
@@ -138,88 +133,6 @@ class ClaimContract(Contract):
         )
         assert (h.input, h.closure, h.seq) == (b'{"x":1}', "closure", 0)
         assert claim.now_ms == stage.clock.now_ms()
-
-
-class LeaseContract(Contract):
-    """How long a claim holds."""
-
-    async def test_a_lease_is_over_exactly_at_its_end(self, stage: Stage) -> None:
-        await stage.hold()
-        await stage.pass_time(stage.backend.lease_ms - 1)
-        assert await stage.take() == []
-        await stage.pass_time(1)
-        assert len(await stage.take()) == 1
-
-    async def test_a_takeover_has_a_higher_generation_and_shuts_the_old_holder_out(self, stage: Stage) -> None:
-        old = await stage.hold()
-        await stage.lease_over()
-        [new] = await stage.take()
-        assert new.token.generation == old.token.generation + 1
-        assert await stage.settle(old, Keep()) == Stale(new.token, 0)
-        assert await stage.backend.renew([(RUN, old.token)]) == [Lost()]
-        assert await stage.backend.reload(RUN, old.token) == Lost()
-
-    async def test_renewing_extends_from_now_and_revives_an_expired_lease_nobody_took(self, stage: Stage) -> None:
-        claim = await stage.hold()
-        await stage.lease_over()
-        [answer] = await stage.backend.renew([(RUN, claim.token)])
-        assert answer == Renewed(False, (), stage.clock.now_ms(), stage.backend.lease_ms)
-        assert await stage.take() == []
-
-    async def test_renewals_answer_in_order(self, stage: Stage) -> None:
-        a, b = await stage.hold("a"), await stage.hold("b")
-        pairs = [(RunId("b"), b.token), (RunId("a"), b.token), (RunId("a"), a.token)]
-        assert [type(x) for x in await stage.backend.renew(pairs)] == [Renewed, Lost, Renewed]
-
-    async def test_a_settle_does_not_extend_the_lease(self, stage: Stage) -> None:
-        claim = await stage.hold()
-        await stage.pass_time(stage.backend.lease_ms - 1)
-        await stage.keep(claim)
-        await stage.pass_time(1)
-        assert len(await stage.take()) == 1
-
-    async def test_a_resent_claim_gets_the_same_run_renewed(self, stage: Stage) -> None:
-        await stage.backend.submit(start())
-        [first] = await stage.backend.claim("h.n", 1)
-        await stage.pass_time(5_000)
-        [second] = await stage.backend.claim("h.n", 1)
-        assert second == replace(first, now_ms=stage.clock.now_ms())
-        await stage.pass_time(stage.backend.lease_ms - 1)
-        assert await stage.take() == []
-
-    async def test_releasing_a_dead_process_ends_its_leases_and_keeps_them_counted(self, stage: Stage) -> None:
-        claim = await stage.hold()
-        holder = claim.token.nonce.partition(".")[0]
-        assert await stage.backend.release(holder[:-1]) == 0
-        assert await stage.backend.release(holder) == 1
-        [again] = await stage.take()
-        assert again.header.tries == 2
-        view = await stage.backend.run(RUN)
-        assert view is not None
-        assert view.lost == 1
-
-    async def test_after_a_silence_nobody_takes_over_for_a_grace(self, stage: Stage) -> None:
-        await stage.hold()
-        stage.clock.advance(stage.backend.lease_ms + 1)
-        assert await stage.take() == []
-        assert await stage.backend.cancel(RUN) == CancelRequested()
-        await stage.pass_time(stage.backend.lease_ms)
-        assert await stage.take() == []
-        assert await stage.status() == "cancelled"
-
-    async def test_grace_stops_takeovers_only(self, stage: Stage) -> None:
-        await stage.hold("held")
-        stage.clock.advance(stage.backend.lease_ms + 1)
-        await stage.backend.submit(start("fresh"))
-        assert [c.header.run_id for c in await stage.take(9)] == ["fresh"]
-
-    async def test_a_clock_that_goes_back_starts_a_grace(self, stage: Stage) -> None:
-        await stage.hold()
-        await stage.lease_over()
-        stage.clock.advance(-1)
-        assert await stage.take() == []
-        stage.clock.advance(1)
-        assert await stage.take() == []
 
 
 class SettleContract(Contract):

@@ -1,0 +1,109 @@
+"""What every store does with leases and with time."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from plaita.base.duration import DAY_MS
+from plaita.ports.runs import CancelRequested, Keep, Lost, Park, Renewed, Stale
+from plaita.ports.values import RunId
+from plaita.testing.conformance.stage import RUN, WAIT, Contract, Stage, hand, start
+
+
+class LeaseContract(Contract):
+    """How long a claim holds."""
+
+    async def test_a_lease_is_over_exactly_at_its_end(self, stage: Stage) -> None:
+        await stage.hold()
+        await stage.pass_time(stage.backend.lease_ms - 1)
+        assert await stage.take() == []
+        await stage.pass_time(1)
+        assert len(await stage.take()) == 1
+
+    async def test_a_takeover_has_a_higher_generation_and_shuts_the_old_holder_out(self, stage: Stage) -> None:
+        old = await stage.hold()
+        await stage.lease_over()
+        [new] = await stage.take()
+        assert new.token.generation == old.token.generation + 1
+        assert await stage.settle(old, Keep()) == Stale(new.token, 0)
+        assert await stage.backend.renew([(RUN, old.token)]) == [Lost()]
+        assert await stage.backend.reload(RUN, old.token) == Lost()
+
+    async def test_renewing_extends_from_now_and_revives_an_expired_lease_nobody_took(self, stage: Stage) -> None:
+        claim = await stage.hold()
+        await stage.lease_over()
+        [answer] = await stage.backend.renew([(RUN, claim.token)])
+        assert answer == Renewed(False, (), stage.clock.now_ms(), stage.backend.lease_ms)
+        assert await stage.take() == []
+
+    async def test_renewals_answer_in_order(self, stage: Stage) -> None:
+        a, b = await stage.hold("a"), await stage.hold("b")
+        pairs = [(RunId("b"), b.token), (RunId("a"), b.token), (RunId("a"), a.token)]
+        assert [type(x) for x in await stage.backend.renew(pairs)] == [Renewed, Lost, Renewed]
+
+    async def test_a_settle_does_not_extend_the_lease(self, stage: Stage) -> None:
+        claim = await stage.hold()
+        await stage.pass_time(stage.backend.lease_ms - 1)
+        await stage.keep(claim)
+        await stage.pass_time(1)
+        assert len(await stage.take()) == 1
+
+    async def test_a_resent_claim_gets_the_same_run_renewed(self, stage: Stage) -> None:
+        await stage.backend.submit(start())
+        [first] = await stage.backend.claim("h.n", 1)
+        await stage.pass_time(5_000)
+        [second] = await stage.backend.claim("h.n", 1)
+        assert second == replace(first, now_ms=stage.clock.now_ms())
+        await stage.pass_time(stage.backend.lease_ms - 1)
+        assert await stage.take() == []
+
+    async def test_releasing_a_dead_process_ends_its_leases_and_keeps_them_counted(self, stage: Stage) -> None:
+        claim = await stage.hold()
+        holder = claim.token.nonce.partition(".")[0]
+        assert await stage.backend.release(holder[:-1]) == 0
+        assert await stage.backend.release(holder) == 1
+        [again] = await stage.take()
+        assert again.header.tries == 2
+        view = await stage.backend.run(RUN)
+        assert view is not None
+        assert view.lost == 1
+
+    async def test_after_a_silence_nobody_takes_over_for_a_grace(self, stage: Stage) -> None:
+        await stage.hold()
+        stage.clock.advance(stage.backend.lease_ms + 1)
+        assert await stage.take() == []
+        assert await stage.backend.cancel(RUN) == CancelRequested()
+        await stage.pass_time(stage.backend.lease_ms)
+        assert await stage.take() == []
+        assert await stage.status() == "cancelled"
+
+    async def test_grace_stops_takeovers_only(self, stage: Stage) -> None:
+        await stage.hold("held")
+        stage.clock.advance(stage.backend.lease_ms + 1)
+        await stage.backend.submit(start("fresh"))
+        assert [c.header.run_id for c in await stage.take(9)] == ["fresh"]
+
+    async def test_a_clock_that_goes_back_starts_a_grace(self, stage: Stage) -> None:
+        await stage.hold()
+        await stage.lease_over()
+        stage.clock.advance(-1)
+        assert await stage.take() == []
+        stage.clock.advance(1)
+        assert await stage.take() == []
+
+    async def test_what_was_due_before_the_clock_went_back_is_still_due(self, stage: Stage) -> None:
+        await stage.settle(await stage.hold("woken"), Park(None), arms=(hand(),))
+        await stage.settle(await stage.hold("timed"), Park(stage.clock.now_ms() + 100), arms=(hand(),))
+        await stage.backend.submit(start("early", not_before_ms=stage.clock.now_ms() + 100))
+        await stage.take(queues=("nobody",))
+        await stage.backend.wake(RunId("woken"), WAIT, b"1")
+        stage.clock.advance(100 - DAY_MS)
+        assert {c.header.run_id for c in await stage.take(9)} == {"woken", "timed"}
+        assert await stage.backend.audit() == []
+
+    async def test_a_lease_ends_in_one_lease_when_the_clock_went_back(self, stage: Stage) -> None:
+        await stage.hold()
+        stage.clock.advance(-DAY_MS)
+        await stage.take(queues=("nobody",))
+        await stage.lease_over()
+        assert [c.header.run_id for c in await stage.take()] == [RUN]
