@@ -33,6 +33,12 @@ def give(shell: Shell, body: str = "return 1", *, wait: str = ASSIGNMENT, kind: 
     shell.write("flow.yaml", FLOW.replace("WAIT", wait))
 
 
+@pytest.fixture
+def impatient(shell: Shell) -> Shell:
+    """A shell in which a failing node is not tried again, so that nobody waits for the back-off."""
+    return Shell(shell.folder, {"PLAITA_MAX_DELIVERIES": "1"})
+
+
 def repeats(running: subprocess.Popen[str]) -> bool:
     """Ask it to end once more; false when it has ended."""
     if running.poll() is None:
@@ -51,17 +57,17 @@ RAISES = {
 
 
 @pytest.mark.parametrize("body", RAISES.values(), ids=list(RAISES))
-def test_whatever_a_node_raises_is_its_failure(shell: Shell, body: str) -> None:
-    give(shell, f"{body}")
-    failed = shell.plaita("run flow.yaml --json")
+def test_whatever_a_node_raises_is_its_failure(impatient: Shell, body: str) -> None:
+    give(impatient, f"{body}")
+    failed = impatient.plaita("run flow.yaml --json")
     assert failed.code == 1
     assert failed.json["error"]["kind"] == "node_error"
     assert failed.json["error"]["path"] == ["n"]
 
 
-def test_a_coroutine_that_cancels_itself_fails(shell: Shell) -> None:
-    give(shell, "asyncio.current_task().cancel(); await asyncio.sleep(0)", kind="async def arun")
-    assert shell.plaita("run flow.yaml --json").json["error"]["path"] == ["n"]
+def test_a_coroutine_that_cancels_itself_fails(impatient: Shell) -> None:
+    give(impatient, "asyncio.current_task().cancel(); await asyncio.sleep(0)", kind="async def arun")
+    assert impatient.plaita("run flow.yaml --json").json["error"]["path"] == ["n"]
 
 
 def test_the_child_of_a_node_that_forks_ends_with_the_call(shell: Shell) -> None:
