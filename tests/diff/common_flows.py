@@ -70,7 +70,6 @@ CALLS = (
     "$F.append($INPUT.list, $INPUT.y)",
     "$F.insert($INPUT.list, 1, $INPUT.y)",
     "$F.remove($INPUT.list, $INPUT.list[2])",
-    "$F.setListItem($F.slice($INPUT.list, 0, 3), 1, 'set')",
     "$F.getListItem($INPUT.rows, -1)",
     "$F.length($INPUT.y)",
     "$F.get($INPUT.rows[0], 'n')",
