@@ -53,6 +53,12 @@ class Holding(Protocol):
         """The answer of a renewal sent at ``sent`` (elapsed ms)."""
 
 
+AGAIN_S = 0.05
+"""The first pause after a renewal that failed: a connection that was cut meanwhile shows only when it is used."""
+AGAIN_PART = 6
+"""The longest such pause is this part of the period. An outage may be interrupted by one contact of somebody else, and
+grace begins; it may then go on for a gap. What is left of the grace is longer than this pause."""
+
 Opener = Callable[[], "RenewalStore"]
 
 
@@ -81,6 +87,7 @@ class Renewal:
         self._held: dict[RunId, Holding] = {}
         self._lock = threading.Lock()
         self._stop = threading.Event()
+        self._again = AGAIN_S
 
     def hold(self, attempt: Holding) -> None:
         """Renew this one from now on."""
@@ -106,22 +113,33 @@ class Renewal:
         self._stop.set()
 
     async def _on_loop(self) -> None:
+        pause = self._every
         while True:
-            await asyncio.sleep(self._every)
-            await self._guarded(lambda: renew_once(self._store, self._snapshot(), self._clock))
+            await asyncio.sleep(pause)
+            pause = self._next(await self._guarded(lambda: renew_once(self._store, self._snapshot(), self._clock)))
 
     async def _in_thread(self, opener: Opener, loop: asyncio.AbstractEventLoop) -> None:
         store: RenewalStore | None = None
-        while not self._stop.wait(self._every):
+        pause = self._every
+        while not self._stop.wait(pause):
             if store is None:
                 try:
                     store = opener()
                 except Unavailable as e:
                     self._telemetry.emit(events.RENEWAL_FAILED, holder=self._holder, error=str(e))
+                    pause = self._next(False)
                     continue
-            await self._guarded(partial(self._round, store, loop))
+            pause = self._next(await self._guarded(partial(self._round, store, loop)))
         if store is not None:
             await store.close()
+
+    def _next(self, went_well: bool) -> float:
+        """Seconds until the next renewal."""
+        if went_well:
+            self._again = AGAIN_S
+            return self._every
+        pause, self._again = self._again, 2 * self._again
+        return min(pause, self._every / AGAIN_PART)
 
     async def _round(self, store: RunStore, loop: asyncio.AbstractEventLoop) -> None:
         held = self._snapshot()
@@ -133,11 +151,14 @@ class Renewal:
             for attempt, answer in zip(held, answers, strict=True):
                 loop.call_soon_threadsafe(attempt.renewed, answer, sent)
 
-    async def _guarded(self, work: Callable[[], Awaitable[None]]) -> None:
+    async def _guarded(self, work: Callable[[], Awaitable[None]]) -> bool:
+        """Whether it went well."""
         try:
             await work()
         except Unavailable as e:
             self._telemetry.emit(events.RENEWAL_FAILED, holder=self._holder, error=str(e))
+            return False
+        return True
 
     def _snapshot(self) -> list[Holding]:
         with self._lock:

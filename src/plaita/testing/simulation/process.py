@@ -189,9 +189,10 @@ class SimProcess:
         store = cast(Backend, Link(self, strand))
 
         async def renew() -> None:
+            pause = RENEW_MS / 1000
             while not renewal._stop.is_set():
-                await asyncio.sleep(RENEW_MS / 1000)
-                await renewal._guarded(partial(renewal._round, store, self.loop))
+                await asyncio.sleep(pause)
+                pause = renewal._next(await renewal._guarded(partial(renewal._round, store, self.loop)))
 
         self.strands.append(strand)
         # Loops know their tasks weakly, and an answer that never comes holds none.
