@@ -9,9 +9,10 @@ from tests.sim.protocol.explore import explore
 from tests.sim.protocol.scenarios import BUGS, SCENARIOS
 from tests.sim.protocol.store import BUG
 
+pytestmark = pytest.mark.timeout(300)
+
 FIRST_LOOK = 25_000
 """States explored without the fair schedule first: most bugs break a rule before they stop anything."""
-SLOW = frozenset({"key_without_incarnation", "close_ignores_log"})
 
 
 @pytest.fixture(autouse=True)
@@ -30,12 +31,6 @@ def caught(name: str) -> bool:
     return False
 
 
-@pytest.mark.parametrize("name", [name for name in BUGS if name not in SLOW])
+@pytest.mark.parametrize("name", BUGS)
 def test_a_planted_bug_is_caught(name: str) -> None:
-    assert caught(name)
-
-
-@pytest.mark.timeout(300)
-@pytest.mark.parametrize("name", sorted(SLOW))
-def test_a_bug_that_takes_many_states_is_caught(name: str) -> None:
     assert caught(name)
