@@ -6,6 +6,9 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from plaita.settings import Settings, use_settings
+from tests.servers import redis_of_session, redis_url
+
+__all__ = ["redis_of_session", "redis_url"]
 
 # A red build points at the change, so the short form draws the same examples each time; the long form explores.
 settings.register_profile(

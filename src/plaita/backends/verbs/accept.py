@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from plaita.backends.rows import Rows, RunRow
+from plaita.backends.rows import Limits, Rows, RunRow
 from plaita.backends.verbs.cancel import cancel
 from plaita.backends.verbs.finish import Ending, finish
 from plaita.backends.verbs.messages import Announce, Answer, Start, Stop, read, refused
@@ -37,15 +37,20 @@ ACTOR = "message"
 
 def offer(rows: Rows, message_id: str, body: bytes) -> Offered:
     """Store a message; while one of that id waits, another changes nothing."""
-    if not message_id:
-        raise InputError("message_id", "is missing")
-    check_id(message_id, "message_id")
-    if len(body) > rows.limits.message_bytes_max:
-        raise InputError("body", f"has {len(body)} bytes; at most {rows.limits.message_bytes_max} are allowed")
+    checked_message(message_id, body, rows.limits)
     if rows.messages.holds(message_id):
         return Offered(duplicate=True)
     rows.messages.add(Message(message_id, body, rows.now))
     return Offered(duplicate=False)
+
+
+def checked_message(message_id: str, body: bytes, limits: Limits) -> None:
+    """Raises ``InputError``: no id, or too large."""
+    if not message_id:
+        raise InputError("message_id", "is missing")
+    check_id(message_id, "message_id")
+    if len(body) > limits.message_bytes_max:
+        raise InputError("body", f"has {len(body)} bytes; at most {limits.message_bytes_max} are allowed")
 
 
 def accept(rows: Rows, n: int) -> list[Accepted]:
@@ -94,7 +99,7 @@ def _start(rows: Rows, order: Start, run: RunRow | None) -> Started | DeadLetter
         return refused("conflict", f"execution {order.run_id!r} belongs to another tenant")
     definition = _definition(rows, order, run)
     if definition is None and run is not None:
-        return refused("unknown_flow", _unknown(order))
+        return refused("unknown_flow", unknown_flow(order))
     closure, version = definition or (NO_CLOSURE, order.version)
     start = Submission(
         order.run_id, start_digest(closure, order.data), order.data, order.flow_id, closure, version,
@@ -114,7 +119,8 @@ def _start(rows: Rows, order: Start, run: RunRow | None) -> Started | DeadLetter
             return refused("tombstoned", f"execution {order.run_id!r} existed and was deleted; its id stays taken")
 
 
-def _unknown(order: Start) -> str:
+def unknown_flow(order: Start) -> str:
+    """What is not published, in words."""
     which = f" version {order.version!r}" if order.version else ""
     return f"flow {order.flow_id!r}{which} is not published"
 
@@ -123,8 +129,13 @@ def _fail(rows: Rows, order: Start) -> None:
     """Whoever sent the start knows the id of the execution, and finds there why nothing became of it."""
     run = rows.runs.load(order.run_id)
     assert run is not None, "it was submitted in this transaction"
-    failure = {"kind": "not_found", "code": -500, "message": _unknown(order), "error_type": "flow_error", "path": []}
-    finish(rows, run, Ending("error", error=encode(failure)))
+    finish(rows, run, Ending("error", error=no_flow(order)))
+
+
+def no_flow(order: Start) -> bytes:
+    """The error of an execution whose flow is not published, JSON bytes."""
+    message = unknown_flow(order)
+    return encode({"kind": "not_found", "code": -500, "message": message, "error_type": "flow_error", "path": []})
 
 
 def _definition(rows: Rows, order: Start, run: RunRow | None) -> tuple[str, str] | None:

@@ -1,0 +1,59 @@
+"""The audit over a snapshot, and what only this store can get wrong: the indexes it writes itself."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+from plaita.backends.audit import audit
+from plaita.backends.memory.backend import MemoryRows
+from plaita.backends.memory.tables import Tables
+from plaita.backends.redis.snapshot import read_tables
+from plaita.backends.redis.talk import Talk
+from plaita.base.json import encode
+
+STATUSES = ("queued", "running", "suspended", "completed", "error", "cancelled")
+
+
+async def audit_store(talk: Talk) -> list[str]:
+    """Every difference in words; an empty list is the only good answer. Reads the whole store."""
+    tables = await read_tables(talk)
+    now_ms: int = await talk.run("now")
+    issues = audit(MemoryRows(tables, talk.limits, now_ms))
+    for check in (_of_status, _of_slots, _of_waits):
+        issues += [issue async for issue in check(talk, tables)]
+    return issues
+
+
+async def _of_status(talk: Talk, tables: Tables) -> AsyncIterator[str]:
+    for status in STATUSES:
+        indexed = {name.decode() for name in await talk.call("ZRANGE", talk.key("by_status", status), 0, -1)}
+        stored = {run.run_id for run in tables.runs.values() if run.status == status}
+        for run_id in sorted(indexed ^ stored):
+            yield f"run {run_id}: the index of {status} runs and the header disagree"
+
+
+async def _of_slots(talk: Talk, tables: Tables) -> AsyncIterator[str]:
+    for tenant in sorted({run.tenant for run in tables.runs.values()}):
+        indexed = {name.decode() for name in await talk.call("ZRANGE", talk.key("running", tenant), 0, -1)}
+        stored = {run.run_id for run in tables.runs.values() if run.tenant == tenant and run.slot}
+        for run_id in sorted(indexed ^ stored):
+            yield f"run {run_id}: the index of running runs and the header disagree"
+
+
+async def _of_waits(talk: Talk, tables: Tables) -> AsyncIterator[str]:
+    for rid, run in tables.runs.items():
+        for wait in tables.belongings[rid].waits.values():
+            if wait.kind != "event":
+                continue
+            place = talk.key("waiting", wait.event_type)
+            if wait.key is not None:
+                place = talk.key("waiting_keyed", wait.event_type, wait.key)
+            arm = await talk.call("ZSCORE", place, _member(run.run_id, wait.wait_id))
+            wanted = wait.arm if wait.state == "open" else None
+            if (None if arm is None else int(arm)) != wanted:
+                yield f"run {run.run_id}: wait {wait.wait_id!r} is {wait.state} and the index of waits disagrees"
+
+
+def _member(run_id: str, wait_id: str) -> bytes:
+    """As ``lua/match.lua`` writes it: the encoder there escapes slashes."""
+    return encode([run_id, wait_id]).replace(b"/", b"\\/")

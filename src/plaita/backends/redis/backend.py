@@ -1,0 +1,97 @@
+"""The Redis backend: any number of processes on any number of machines."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from pathlib import Path
+
+from plaita.backends.redis.desk import RedisDesk
+from plaita.backends.redis.hints import Hints
+from plaita.backends.redis.inbox import RedisInbox
+from plaita.backends.redis.keys import PREFIX
+from plaita.backends.redis.link import Link
+from plaita.backends.redis.runs import RedisRuns
+from plaita.backends.redis.talk import Talk
+from plaita.backends.rows import Limits
+from plaita.base.clock import Clock
+from plaita.base.errors import NotSupported, Unavailable
+from plaita.base.json import decode, encode
+from plaita.policy.lease import plan_lease
+from plaita.ports.processes import Process
+from plaita.ports.values import RunId
+
+PROCESS_TTL_MS = 30_000
+OVERDUE_MS = 50
+"""How long a hint sleeps at most while something is due that this process did not take."""
+
+
+class RedisBackend(RedisRuns, RedisDesk, RedisInbox):
+    """A store on a Redis server. ``limits`` overrides what ``lease_ms`` and ``cap`` say; ``clock`` ``None`` is the
+    server's. Opens its connection when it is first used, on the event loop it belongs to. Raises ``Unavailable``."""
+
+    def __init__(
+        self,
+        url: str,
+        clock: Clock | None = None,
+        *,
+        lease_ms: int = 10_000,
+        cap: int | None = None,
+        limits: Limits | None = None,
+        prefix: str = PREFIX,
+    ) -> None:
+        self._link = Link(url)
+        limits = limits or Limits(lease=plan_lease(lease_ms), cap=cap)
+        super().__init__(Talk(self._link, limits, clock, prefix))
+        self._hints = Hints(url, self._talk.key("hints"))
+        self._announced: dict[str, Process] = {}
+
+    @property
+    def name(self) -> str:
+        return self._link.name
+
+    async def hint(self, timeout_ms: int) -> None:
+        earliest, now_ms = await self._talk.run("next_due")
+        if earliest != b"":
+            timeout_ms = min(timeout_ms, earliest - now_ms if earliest > now_ms else OVERDUE_MS)
+        await self._hints.wait(timeout_ms)
+
+    async def announce(self, process: Process) -> None:
+        self._announced[process.holder] = process
+        await self._talk.run("announce", holder=process.holder, record=_record(process), ttl=PROCESS_TTL_MS)
+
+    async def withdraw(self, holder: str) -> None:
+        self._announced.pop(holder, None)
+        await self._talk.call("ZREM", self._talk.key("processes"), holder)
+        await self._talk.call("DEL", self._talk.key("process", holder))
+        await self.release(holder)
+
+    async def living(self) -> list[Process]:
+        names = await self._talk.call("ZRANGE", self._talk.key("processes"), 0, -1)
+        found = await asyncio.gather(*(self._talk.call("GET", self._talk.key("process", n.decode())) for n in names))
+        return [_process(raw) for raw in found if raw is not None]
+
+    async def bury_dead(self) -> int:
+        """Whether a process of another machine lives is known by its leases alone."""
+        return 0
+
+    async def backup(self, path: Path) -> None:
+        raise NotSupported(f"the store {self.name} is no file", "copy what Redis itself writes (BGSAVE, or its AOF)")
+
+    async def close(self) -> None:
+        with suppress(Unavailable):
+            for holder in list(self._announced):
+                await self.withdraw(holder)
+        await self._hints.close()
+        await self._link.close()
+
+
+def _record(process: Process) -> bytes:
+    return encode(
+        [process.holder, process.pid, list(process.queues), process.only, list(process.imports), process.started_ms]
+    )
+
+
+def _process(raw: bytes) -> Process:
+    holder, pid, queues, only, imports, started_ms = decode(raw)
+    return Process(holder, pid, tuple(queues), None if only is None else RunId(only), tuple(imports), started_ms)

@@ -1,0 +1,196 @@
+"""What goes into the scripts and what comes out: arguments, headers, waits and tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from plaita.backends.redis.scripts import Arg
+from plaita.backends.rows import RunRow, WaitRow
+from plaita.backends.sqlite.codec import spec_bytes, spec_of
+from plaita.base.clock import new_id
+from plaita.base.json import decode, encode
+from plaita.ports.runs import Adoption, Arm, Block, Claim, End, Header, Next, Park, Step, Submission
+from plaita.ports.tasks import Task, Vote
+from plaita.ports.values import By, Mail, Parent, RunId, Token, WaitId
+
+TASK_ID_LENGTH = 10
+EVERYBODY = ""
+"""Stands for all actors among the approvers of a task."""
+
+
+def facts_bytes(s: Submission) -> bytes:
+    """What a run was started with, without its input: the scripts read this, and never what a user wrote."""
+    return encode(
+        {
+            "digest": s.digest, "flow_id": s.flow_id, "closure": s.closure, "flow_version": s.flow_version,
+            "entry": s.entry, "tenant": s.tenant, "business_key": s.business_key, "tags": list(s.tags),
+            "not_before": s.not_before_ms, "priority": s.priority, "queue": s.queue, "imports": list(s.imports),
+        }
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A run as it is stored: header, what it was started with, and how it ended."""
+
+    row: RunRow
+    facts: dict[str, Any]
+    submitted_ms: int
+    failures: int
+    wakeups: int
+    lost_worker: bool
+    box: list[list[Any]]
+
+
+def stored_of(run_id: str, header: bytes, facts: bytes) -> Stored:
+    """Read a header as ``lua/rows.lua`` writes it."""
+    values: list[Any] = [None if v is False and i in _NULLABLE else v for i, v in enumerate(decode(header))]
+    row = RunRow(values[0], RunId(run_id), *values[1:28])
+    return Stored(row, decode(facts), *values[28:32], list(values[32] or ()))
+
+
+_HEADER = (
+    "rid", "incarnation", "tenant", "queue", "priority", "born", "status", "nonce", "due", "slot", "generation",
+    "cancel", "parked", "blocked", "ended", "lost", "tries", "seq", "last_nonce", "last_generation", "last_digest",
+    "boxn", "unread", "armed", "entries", "retry",
+)  # fmt: skip
+_NULLABLE = frozenset(_HEADER.index(name) for name in ("nonce", "due", "ended", "last_nonce", "retry"))
+
+
+def header_of(stored: Stored, data: bytes) -> Header:
+    """What a holder needs of a claimed run."""
+    row, facts = stored.row, stored.facts
+    return Header(
+        row.run_id, row.incarnation, row.seq, facts["flow_id"], facts["flow_version"], facts["closure"],
+        facts["entry"], data, stored.submitted_ms, facts["not_before"], row.tries, tuple(facts["imports"]), row.tenant,
+        row.queue, bool(row.reopened),
+    )  # fmt: skip
+
+
+def mails_of(reply: Sequence[Any]) -> tuple[Mail, ...]:
+    return tuple(
+        Mail(number, kind.decode(), WaitId(wait.decode()), data or b"", event)
+        for number, kind, wait, event, data in reply
+    )
+
+
+def claim_of(reply: Sequence[Any], lease_ms: int) -> Claim:
+    """One answer of ``lua/headers.lua``."""
+    run_id, header, facts, data, mails, cancel, now_ms = reply
+    stored = stored_of(run_id.decode(), header, facts)
+    row = stored.row
+    assert row.nonce is not None, "it was claimed in this step"
+    token = Token(row.nonce, row.generation, row.incarnation)
+    return Claim(header_of(stored, data), token, mails_of(mails), bool(cancel), now_ms, lease_ms)
+
+
+def start_args(s: Submission) -> dict[str, Arg]:
+    """A start, with the incarnation it gets if it is new."""
+    return {
+        "id": s.run_id, "incarnation": new_id(), "facts": facts_bytes(s), "input": s.input, "digest": s.digest,
+    }  # fmt: skip
+
+
+def step_args(step: Step) -> dict[str, Any]:
+    """A settle. The ids it may mint are minted here, so that the same bytes can be sent again."""
+    put: list[Arg] = []
+    cut: list[Arg] = []
+    for key, value in step.delta.items():
+        if value is None:
+            cut.append(key)
+        else:
+            put += (key, value)
+    token = step.token
+    return {
+        "id": step.run_id, "nonce": token.nonce, "generation": token.generation, "incarnation": token.incarnation,
+        "seq": step.seq, "digest": step.digest, "ack": step.ack, "progress": step.progress, **next_args(step.next),
+        "put": put, "cut": cut,
+        "closes": [value for c in step.closes for value in (c.wait_id, c.why, c.event)],
+        "arms": arm_args(step.arms),
+        "spawns": [
+            value
+            for spawn in step.spawns
+            for value in (
+                spawn.wait_id, spawn.submission.run_id, new_id(), facts_bytes(spawn.submission),
+                spawn.submission.digest, spawn.submission.input,
+            )
+        ],
+        "history": step.history,
+    }  # fmt: skip
+
+
+def adoption_args(state: Adoption) -> dict[str, Any]:
+    put = [value for item in state.frames.items() for value in item]
+    return {**next_args(state.next), "put": put, "arms": arm_args(state.arms)}
+
+
+def next_args(following: Next) -> dict[str, Arg]:
+    match following:
+        case Park(due_ms, retry_ms):
+            return {"kind": "park", "a": due_ms, "b": retry_ms, "c": None}
+        case Block(reason):
+            return {"kind": "block", "a": reason, "b": None, "c": None}
+        case End(status, output, error):
+            return {"kind": "end", "a": status, "b": output, "c": error}
+    word = {"Keep": "keep", "HandBack": "hand_back"}[type(following).__name__]
+    return {"kind": word, "a": None, "b": None, "c": None}
+
+
+def arm_args(arms: Sequence[Arm]) -> list[Arg]:
+    args: list[Arg] = []
+    for arm in arms:
+        task = arm.task
+        approvers = b"" if task is None else encode(sorted(set(task.approvers)) or [EVERYBODY])
+        args += (
+            arm.wait_id, arm.kind, arm.node_id, arm.address, arm.event_type, arm.key is not None, arm.key,
+            arm.by_filter, arm.reuse, arm.deadline_ms, None if task is None else new_id()[:TASK_ID_LENGTH],
+            None if task is None else spec_bytes(task), approvers,
+        )  # fmt: skip
+    return args
+
+
+def wait_of(raw: bytes) -> WaitRow:
+    """Read a wait as ``lua/match.lua`` writes it."""
+    (wait_id, kind, node, address, event_type, key, by_filter, reuse, arm, low, since, deadline, task, child, state, by,
+     cand) = decode(raw)  # fmt: skip
+    return WaitRow(
+        WaitId(wait_id), kind, node, address, event_type, _none(key), by_filter, reuse, arm, low, since,
+        _none(deadline), _none(task), _none(child), state, by_of(by), _none(cand),
+    )  # fmt: skip
+
+
+def _none(value: Any) -> Any:
+    return None if value is False else value
+
+
+def by_of(value: Any) -> By | None:
+    if not value:
+        return None
+    return By(value["kind"], value.get("event", 0), value.get("digest", ""), value.get("actor", ""))
+
+
+def parent_of(raw: bytes | None) -> Parent | None:
+    return None if raw is None else Parent(*decode(raw))
+
+
+def vote_bytes(vote: Vote) -> bytes:
+    return encode([vote.actor, vote.approved, vote.comment, vote.form, vote.at_ms])
+
+
+def task_of(task_id: str, fields: dict[str, bytes]) -> Task:
+    """Read a task from its hash."""
+    voters = len(decode(fields["voters"])) if "voters" in fields else 0
+    votes = tuple(Vote(*decode(fields[f"vote:{i}"])) for i in range(1, voters + 1))
+    status: Any = fields["status"].decode()
+    return Task(
+        task_id, RunId(fields["run"].decode()), WaitId(fields["wait"].decode()), fields["flow"].decode(),
+        fields["node"].decode(), spec_of(fields["spec"]), status, int(fields["version"]), int(fields["created"]),
+        int(fields["deadline"]) if "deadline" in fields else None, votes,
+    )  # fmt: skip
+
+
+def pairs(reply: Sequence[bytes]) -> dict[str, bytes]:
+    """A flat list of names and values, as the server answers a hash."""
+    return {reply[i].decode(): reply[i + 1] for i in range(0, len(reply), 2)}

@@ -1,0 +1,88 @@
+"""Every key of the store, named once. The scripts get the same names as Lua functions made from this table.
+
+``{0}`` stands for the first part of a key; ``{n}`` is the length of the first part, where two parts would otherwise
+run into each other. Keys of the documented layout keep their names; all others are ours.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+PREFIX: Final = "plaita"
+
+NAMES: Final[dict[str, str]] = {
+    # one run
+    "run": "run:{0}",
+    "frames": "run:{0}:f",
+    "waits": "run:{0}:w",
+    "consumed": "run:{0}:e",
+    "log": "run:{0}:log",
+    "names": "run:{0}:names",
+    "name": "name:{0}",
+    "grave": "grave:{0}",
+    # what is due, who holds what, who counts as running
+    "due": "queue:{0}:due:{1}",
+    "leases": "queue:{0}:leases",
+    "priorities": "queue:{0}:priorities",
+    "queues": "queues",
+    "held": "held",
+    "running": "tenant_running:{0}",
+    "parked": "parked:{0}:{1}",
+    "tenants": "parked",
+    "promotions": "promotions",
+    "pulse": "pulse",
+    "outbox": "outbox",
+    "counters": "counters",
+    # finding runs
+    "runs": "runs",
+    "kin": "runs:kin",
+    "ended": "runs:ended",
+    "by_status": "runs:status:{0}",
+    "by_flow": "runs:flow:{0}",
+    "by_key": "runs:key:{0}",
+    "by_tag": "runs:tag:{0}",
+    "by_tenant": "runs:tenant:{0}",
+    # events
+    "event": "evlog:{0}",
+    "event_id": "evid:{0}",
+    "event_times": "evtimes",
+    "typed": "evtype:{0}",
+    "keyed": "evkey:{n}:{0}:{1}",
+    "waiting": "wtype:{0}",
+    "waiting_keyed": "wkey:{n}:{0}:{1}",
+    # people, messages, definitions, processes
+    "task": "task:{0}",
+    "tasks": "tasks",
+    "tasks_of": "tasks:of:{0}",
+    "inbox": "flow:queue",
+    "offered": "flow:queue:offered",
+    "dead": "dead",
+    "dead_letter": "dead:{0}",
+    "closure": "closure:{0}",
+    "version": "flowversion:{n}:{0}:{1}",
+    "versions": "flowversions:{0}",
+    "flows": "flows",
+    "process": "process:{0}",
+    "processes": "processes",
+    "hints": "hints",
+}
+
+
+def key(name: str, *parts: str | int, prefix: str = PREFIX) -> str:
+    """One key: ``key("run", "a") == "plaita:run:a"``."""
+    size = len(str(parts[0]).encode()) if parts else 0
+    return f"{prefix}:{NAMES[name].format(*parts, n=size)}"
+
+
+def lua_functions(prefix: str = PREFIX) -> str:
+    """The same table for scripts: one function a name, for example ``run_key(id)``."""
+    return "\n".join(_function(name, f"{prefix}:{template}") for name, template in NAMES.items())
+
+
+def _function(name: str, template: str) -> str:
+    parameters = [p for p in ("a", "b") if f"{{{'ab'.index(p)}}}" in template]
+    text = template
+    for place, expression in (("{0}", "a"), ("{1}", "b"), ("{n}", "#tostring(a)")):
+        text = text.replace(place, f"' .. {expression} .. '")
+    body = f"'{text}'".removesuffix(" .. ''")
+    return f"local function {name}_key({', '.join(parameters)}) return {body} end"

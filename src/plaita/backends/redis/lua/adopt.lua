@@ -1,0 +1,19 @@
+--! verb adopt
+--! class deny-oom
+--! uses rows starting settling steps
+--! args id incarnation facts input digest kind a b c put* arms*
+-- A new run and its first settle in one step: nobody can claim it in between. An id that exists is a conflict.
+if find_run(args.id) then return {'conflict'} end
+local run, refusal = submit({id = args.id, incarnation = args.incarnation, facts = args.facts, input = args.input, parent = ''},
+  args.digest)
+if not run then return {refusal} end
+run.nonce, run.generation, run.status = 'adopt.' .. run.incarnation, run.generation + 1, 'running'
+set_slot(run, true)
+local answer = settle(run, {
+  nonce = run.nonce, generation = run.generation, incarnation = run.incarnation, seq = 1, digest = 'adopt', ack = 0,
+  progress = false, kind = args.kind, a = args.a, b = args.b, c = args.c, put = args.put, cut = {}, closes = {},
+  arms = read_arms(args.arms), spawns = {}, history = {},
+})
+if answer.err then return answer end
+flush()
+return {'adopted', run.id, run.incarnation}

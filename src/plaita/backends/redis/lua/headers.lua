@@ -1,0 +1,20 @@
+--! fragment headers
+--! uses rows match
+-- What a holder is given of a run.
+
+-- {id, header, start facts, input, mailbox, cancel, now}
+local function claimed(run)
+  local found = redis.call('HMGET', run_key(run.id), 's', 'in')
+  local values = {}
+  for i = 1, #FIELDS do values[i] = run[FIELDS[i]] end
+  return {run.id, cjson.encode(values), found[1], found[2], mailbox(run), run.cancel and 1 or 0, now}
+end
+
+-- What a settle, its repetition and a renewal say of a run: {seq, held, cancel, now, mailbox}
+local function condition(seq, held, run, mails)
+  return {seq, held and 1 or 0, run.cancel and 1 or 0, now, mails}
+end
+
+local function held_under(run, nonce, generation, incarnation)
+  return run.nonce and run.nonce == nonce and run.generation == generation and run.incarnation == incarnation
+end

@@ -1,0 +1,191 @@
+--! fragment match
+--! uses rows quota
+-- Waits, the mailbox, and the one matching step between the event log and a wait.
+
+local WAIT_FIELDS = {
+  'id', 'kind', 'node', 'address', 'type', 'key', 'by_filter', 'reuse', 'arm', 'low', 'since', 'deadline', 'task',
+  'child', 'state', 'by', 'cand',
+}
+local TASK_CLOSED = 'closed'
+
+local function text(value)
+  return cjson.encode(value)
+end
+
+local function read_wait(raw)
+  local values, wait = cjson.decode(raw), {}
+  for i = 1, #WAIT_FIELDS do wait[WAIT_FIELDS[i]] = values[i] end
+  return wait
+end
+
+-- One wait, loaded once; false when the run never had it.
+local function find_wait(run, id)
+  run.waits = run.waits or {}
+  local wait = run.waits[id]
+  if wait == nil then
+    local raw = run.armed > 0 and redis.call('HGET', waits_key(run.id), id)
+    wait = raw and read_wait(raw) or false
+    run.waits[id] = wait
+  end
+  return wait
+end
+
+-- Waits that are not closed, in the order they were armed.
+local function live_waits(run)
+  local found = {}
+  for _, id in ipairs(run.live) do found[#found + 1] = find_wait(run, id) end
+  return found
+end
+
+local function listening_key(wait)
+  return wait.key and waiting_keyed_key(wait.type, wait.key) or waiting_key(wait.type)
+end
+
+local function listening_member(run, wait)
+  return cjson.encode({run.id, wait.id})
+end
+
+local function save_wait(run, wait)
+  local values = {}
+  for i = 1, #WAIT_FIELDS do values[i] = wait[WAIT_FIELDS[i]] end
+  redis.call('HSET', waits_key(run.id), wait.id, cjson.encode(values))
+  if wait.kind == 'event' then
+    if wait.state == 'open' then
+      redis.call('ZADD', listening_key(wait), wait.arm, listening_member(run, wait))
+    else
+      redis.call('ZREM', listening_key(wait), listening_member(run, wait))
+    end
+  end
+  if wait.state == 'closed' then
+    local live = {}
+    for _, id in ipairs(run.live) do
+      if id ~= wait.id then live[#live + 1] = id end
+    end
+    run.live = live
+  end
+end
+
+local function add_wait(run, wait)
+  find_wait(run, wait.id)
+  run.waits[wait.id] = wait
+  run.armed = run.armed + 1
+  run.live[#run.live + 1] = wait.id
+  save_wait(run, wait)
+end
+
+local function drop_from_inboxes(task, approvers)
+  redis.call('ZREM', tasks_key(), task)
+  for _, actor in ipairs(approvers) do redis.call('ZREM', tasks_of_key(actor), task) end
+end
+
+-- A person is asked no longer.
+local function close_task(wait, status)
+  if not wait.task then return end
+  local found = redis.call('HMGET', task_key(wait.task), 'status', 'approvers')
+  if found[1] == 'open' then
+    redis.call('HSET', task_key(wait.task), 'status', status or TASK_CLOSED)
+    drop_from_inboxes(wait.task, cjson.decode(found[2]))
+  end
+end
+
+local function by_facts(by)
+  local facts = '{"kind":' .. text(by.kind)
+  if (by.event or 0) ~= 0 then facts = facts .. ',"event":' .. string.format('%d', by.event) end
+  if (by.actor or '') ~= '' then facts = facts .. ',"actor":' .. text(by.actor) end
+  return facts .. '}'
+end
+
+-- What the holder is to read: a head line of ours, then the data as it came. An event's data is in the event log.
+local function post(run, kind, wait, data, event)
+  run.boxn = run.boxn + 1
+  run.unread = run.unread + 1
+  run.box[#run.box + 1] = {run.boxn, kind, wait.id, event}
+  if event == 0 then redis.call('HSET', run_key(run.id), 'm:' .. run.boxn, data) end
+  if run.nonce then stirred = true end
+  runnable(run, RESUME)
+end
+
+-- Take the entries for which drop(entry) is true out of the mailbox.
+local function unpost(run, drop)
+  local kept, taken = {}, {}
+  for _, mail in ipairs(run.box) do
+    if drop(mail) then
+      taken[#taken + 1] = mail
+      if mail[4] == 0 then redis.call('HDEL', run_key(run.id), 'm:' .. mail[1]) end
+    else
+      kept[#kept + 1] = mail
+    end
+  end
+  run.box, run.unread = kept, #kept
+  return taken
+end
+
+local function mailbox(run)
+  local found = {}
+  for i, mail in ipairs(run.box) do
+    local data
+    if mail[4] == 0 then
+      data = redis.call('HGET', run_key(run.id), 'm:' .. mail[1])
+    else
+      data = redis.call('HGET', event_key(mail[4]), 'data')
+    end
+    found[i] = {mail[1], mail[2], mail[3], mail[4], data}
+  end
+  return found
+end
+
+-- The wait is answered: into the mailbox, and the run becomes due.
+local function resolve(run, wait, by, data)
+  wait.state, wait.by = 'resolved', by
+  save_wait(run, wait)
+  close_task(wait)
+  say(run, '{"event":"wait_resolved","wait":' .. text(wait.id) .. ',"node":' .. text(wait.node) .. ',"by":'
+    .. by_facts(by) .. '}')
+  post(run, 'wake', wait, data, by.event or 0)
+end
+
+-- The lowest event of the wait's window that this run has not consumed.
+local function lowest(run, wait)
+  local log = wait.key and keyed_key(wait.type, wait.key) or typed_key(wait.type)
+  local from = wait.low
+  while true do
+    local numbers = redis.call('ZRANGEBYSCORE', log, string.format('(%d', from), '+inf', 'LIMIT', 0, 16)
+    for _, number in ipairs(numbers) do
+      if wait.reuse or redis.call('HEXISTS', consumed_key(run.id), number) == 0 then return tonumber(number) end
+    end
+    if #numbers < 16 then return nil end
+    from = tonumber(numbers[16])
+  end
+end
+
+-- Give an open event wait its event; one whose filter the machine judges gets it as a candidate, one at a time.
+local function match(run, wait)
+  if wait.kind ~= 'event' or wait.state ~= 'open' or wait.cand or run.cancel then return nil end
+  local number = lowest(run, wait)
+  if not number then return nil end
+  redis.call('HINCRBY', consumed_key(run.id), number, 1)
+  if wait.by_filter then
+    wait.cand = number
+    save_wait(run, wait)
+    post(run, 'candidate', wait, '', number)
+    return 'offered'
+  end
+  resolve(run, wait, {kind = 'event', event = number}, '')
+  return 'resolved'
+end
+
+-- A candidate is refused or overtaken: the event is free for the run's other waits, the window moves past it.
+local function withdraw(run, wait, refused)
+  local number = wait.cand
+  wait.cand = false
+  if refused then wait.low = math.max(wait.low, number) end
+  save_wait(run, wait)
+  -- Waits that may reuse events share them: what another wait took or is offered stays consumed.
+  if redis.call('HINCRBY', consumed_key(run.id), number, -1) <= 0 then
+    redis.call('HDEL', consumed_key(run.id), number)
+  end
+  unpost(run, function(mail) return mail[2] == 'candidate' and mail[3] == wait.id end)
+  for _, other in ipairs(live_waits(run)) do
+    if other ~= wait or refused then match(run, other) end
+  end
+end

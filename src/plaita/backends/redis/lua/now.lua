@@ -1,0 +1,6 @@
+--! verb now
+--! class allow-oom
+--! uses rows
+--! args
+-- The store's time.
+return now

@@ -1,0 +1,64 @@
+--! fragment quota
+--! uses rows
+-- Who counts as running: every step that changes it goes through these.
+
+local RESUME, START = 0, 1
+
+local function has_room(tenant)
+  return not LIMITS.cap or redis.call('ZCARD', running_key(tenant)) < LIMITS.cap
+end
+
+local function dequeue(run)
+  redis.call('ZREM', parked_key(run.tenant, RESUME), run.id)
+  redis.call('ZREM', parked_key(run.tenant, START), run.id)
+end
+
+-- An unheld run has work: due now with a slot, else queued for one. A holder is told by renew and settle.
+local function runnable(run, kind)
+  if run.nonce or run.blocked then return end
+  if run.slot or has_room(run.tenant) then
+    set_slot(run, true)
+    run.due = now
+  elseif not run.parked then
+    run.due = false
+    run.parked = true
+    local number = redis.call('HINCRBY', counters_key(), 'parked', 1)
+    redis.call('ZADD', parked_key(run.tenant, kind), number, run.id)
+    redis.call('SADD', tenants_key(), run.tenant)
+  end
+end
+
+local function head(tenant, kind)
+  return redis.call('ZRANGE', parked_key(tenant, kind), 0, 0)[1]
+end
+
+local function next_parked(tenant)
+  local id = head(tenant, RESUME) or head(tenant, START)
+  if not id or LIMITS.start_every == 0 then return id end
+  if redis.call('HINCRBY', promotions_key(), tenant, 1) % LIMITS.start_every ~= 0 then return id end
+  return head(tenant, START) or id
+end
+
+-- Hand out free slots: resumes before starts, and now and then the oldest start before any resume.
+local function promote(tenant)
+  if not LIMITS.cap then return end
+  while has_room(tenant) do
+    local id = next_parked(tenant)
+    if not id then return end
+    local run = find_run(id)
+    dequeue(run)
+    run.parked = false
+    set_slot(run, true)
+    run.due = now
+  end
+end
+
+-- The run counts no more; whoever waited longest for a slot gets it in the same step.
+local function free(run)
+  set_slot(run, false)
+  if run.parked then
+    run.parked = false
+    dequeue(run)
+  end
+  promote(run.tenant)
+end

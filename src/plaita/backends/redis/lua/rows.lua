@@ -1,0 +1,153 @@
+--! fragment rows
+-- Headers of the runs this step touches, and every index that follows from them: written once, by flush.
+
+local FIELDS = {
+  'rid', 'incarnation', 'tenant', 'queue', 'priority', 'born', 'status', 'nonce', 'due', 'slot', 'generation',
+  'cancel', 'parked', 'blocked', 'ended', 'lost', 'tries', 'seq', 'last_nonce', 'last_generation', 'last_digest',
+  'boxn', 'unread', 'armed', 'entries', 'retry', 'blocked_reason', 'reopened', 'submitted', 'failures', 'wakeups',
+  'lost_worker', 'box', 'live',
+}
+local TERMINAL = {completed = true, error = true, cancelled = true}
+local rows, order = {}, {}
+local said = {}
+local stirred = false
+
+-- An index member: runs of one due time go in the order of their numbers.
+local function member_of(run)
+  return string.format('%013d|', run.rid) .. run.id
+end
+
+local function id_of(member)
+  return string.sub(member, 15)
+end
+
+local function place_of(run)
+  if not run.due then return false end
+  if run.nonce then return leases_key(run.queue) end
+  return due_key(run.queue, run.priority)
+end
+
+local function remember(run)
+  run.was = {place = place_of(run), due = run.due, nonce = run.nonce, status = run.status, ended = run.ended}
+end
+
+-- The run of that id, or of that other name; false when there is none.
+local function find_run(id)
+  local run = rows[id]
+  if run ~= nil then return run end
+  local raw = redis.call('HGET', run_key(id), 'h')
+  if not raw then
+    local other = redis.call('GET', name_key(id))
+    run = other and find_run(other) or false
+    rows[id] = run
+    return run
+  end
+  local values = cjson.decode(raw)
+  run = {id = id, raw = raw}
+  for i = 1, #FIELDS do run[FIELDS[i]] = values[i] end
+  remember(run)
+  rows[id] = run
+  order[#order + 1] = run
+  return run
+end
+
+local function start_of(run)
+  if not run.start then run.start = cjson.decode(redis.call('HGET', run_key(run.id), 's')) end
+  return run.start
+end
+
+-- start: id, incarnation, facts (JSON of our own making), input, parent (JSON or '').
+local function add_run(start)
+  local facts = cjson.decode(start.facts)
+  local rid = redis.call('HINCRBY', counters_key(), 'rid', 1)
+  local grave = redis.call('HGET', grave_key(start.id), 'generation')
+  local run = {
+    id = start.id, raw = '', start = facts, rid = rid, incarnation = start.incarnation, tenant = facts.tenant,
+    queue = facts.queue, priority = facts.priority, born = tonumber(redis.call('HGET', counters_key(), 'event') or 0),
+    status = 'queued', nonce = false, due = false, slot = false, generation = tonumber(grave or 0), cancel = false,
+    parked = false, blocked = false, ended = false, lost = 0, tries = 0, seq = 0, last_nonce = false,
+    last_generation = 0, last_digest = '', boxn = 0, unread = 0, armed = 0, entries = 0, retry = false,
+    blocked_reason = '', reopened = false, submitted = now, failures = 0, wakeups = 0, lost_worker = false,
+    box = {}, live = {}, was = {place = false, due = false, nonce = false, status = false, ended = false},
+  }
+  redis.call('HSET', run_key(run.id), 's', start.facts, 'in', start.input)
+  if start.parent ~= '' then redis.call('HSET', run_key(run.id), 'p', start.parent) end
+  redis.call('ZADD', runs_key(), rid, run.id)
+  redis.call('ZADD', by_flow_key(facts.flow_id), rid, run.id)
+  redis.call('SADD', queues_key(), run.queue)
+  if run.priority ~= 0 then redis.call('ZADD', priorities_key(run.queue), run.priority, run.priority) end
+  if run.tenant ~= 'default' then redis.call('ZADD', by_tenant_key(run.tenant), rid, run.id) end
+  if facts.business_key ~= '' then redis.call('ZADD', by_key_key(facts.business_key), rid, run.id) end
+  for _, tag in ipairs(facts.tags) do redis.call('ZADD', by_tag_key(tag), rid, run.id) end
+  if string.find(run.id, '.', 1, true) then redis.call('ZADD', kin_key(), 0, run.id) end
+  rows[run.id] = run
+  order[#order + 1] = run
+  return run
+end
+
+local function say(run, entry)
+  run.entries = run.entries + 1
+  local entries = said[run.id]
+  if not entries then
+    entries = {}
+    said[run.id] = entries
+  end
+  entries[#entries + 1] = string.format('%d|', now) .. entry
+end
+
+local function set_slot(run, on)
+  if run.slot == on then return end
+  run.slot = on
+  if on then
+    redis.call('ZADD', running_key(run.tenant), math.floor(now / 1000) + 86400, run.id)
+  else
+    redis.call('ZREM', running_key(run.tenant), run.id)
+  end
+end
+
+local function save(run)
+  local values = {}
+  for i = 1, #FIELDS do values[i] = run[FIELDS[i]] end
+  local raw = cjson.encode(values)
+  if raw == run.raw then return end
+  local was, member, place = run.was, member_of(run), place_of(run)
+  redis.call('HSET', run_key(run.id), 'h', raw)
+  if was.place and was.place ~= place then redis.call('ZREM', was.place, member) end
+  if place and (was.place ~= place or was.due ~= run.due) then redis.call('ZADD', place, run.due, member) end
+  if was.nonce ~= run.nonce then
+    if was.nonce then redis.call('ZREM', held_key(), was.nonce .. '|' .. run.id) end
+    if run.nonce then redis.call('ZADD', held_key(), 0, run.nonce .. '|' .. run.id) end
+  end
+  if was.status ~= run.status then
+    if was.status then redis.call('ZREM', by_status_key(was.status), run.id) end
+    redis.call('ZADD', by_status_key(run.status), run.rid, run.id)
+  end
+  if was.ended ~= run.ended then
+    if run.ended then
+      redis.call('ZADD', ended_key(), run.ended, run.id)
+    else
+      redis.call('ZREM', ended_key(), run.id)
+    end
+  end
+  if run.due and (was.due ~= run.due or was.place ~= place) and (not run.nonce or run.due <= now) then
+    stirred = true
+  end
+  run.raw = raw
+  remember(run)
+end
+
+-- Write headers and history; say that something may be due.
+local function flush()
+  for i = 1, #order do
+    local run = order[i]
+    if not run.gone then save(run) end
+  end
+  for id, entries in pairs(said) do
+    for i = 1, #entries, 500 do redis.call('RPUSH', log_key(id), unpack(entries, i, math.min(i + 499, #entries))) end
+  end
+  said = {}
+  if stirred then
+    redis.call('PUBLISH', hints_key(), '')
+    stirred = false
+  end
+end

@@ -1,0 +1,40 @@
+--! fragment steps
+--! uses settling
+-- A step as it comes in the arguments.
+
+local function records(list, names)
+  local found = {}
+  for i = 1, #list, #names do
+    local record = {}
+    for j, name in ipairs(names) do record[name] = list[i + j - 1] end
+    found[#found + 1] = record
+  end
+  return found
+end
+
+local ARM = {'id', 'kind', 'node', 'address', 'type', 'keyed', 'key', 'by_filter', 'reuse', 'deadline', 'task', 'spec',
+  'approvers'}
+
+local function read_arms(list)
+  local arms = records(list, ARM)
+  for _, arm in ipairs(arms) do
+    arm.key = arm.keyed ~= '' and arm.key
+    arm.by_filter, arm.reuse = arm.by_filter ~= '', arm.reuse ~= ''
+    arm.deadline = tonumber(arm.deadline) or false
+    arm.task = arm.task ~= '' and arm.task
+  end
+  return arms
+end
+
+local function read_step()
+  local step = {
+    nonce = args.nonce, generation = tonumber(args.generation), incarnation = args.incarnation,
+    seq = tonumber(args.seq), digest = args.digest, ack = tonumber(args.ack), progress = args.progress ~= '',
+    kind = args.kind, a = args.a, b = args.b, c = args.c, put = args.put, cut = args.cut, history = args.history,
+    closes = records(args.closes, {'wait', 'why', 'event'}), arms = read_arms(args.arms),
+    spawns = records(args.spawns, {'wait', 'id', 'incarnation', 'facts', 'digest', 'input'}),
+  }
+  for _, closing in ipairs(step.closes) do closing.event = tonumber(closing.event) end
+  for _, child in ipairs(step.spawns) do child.wait = child.wait ~= '' and child.wait end
+  return step
+end

@@ -1,0 +1,125 @@
+"""``QueryStore`` over plain reads."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+from plaita.backends.ports.queries import wait_view
+from plaita.backends.redis.audit import audit_store
+from plaita.backends.redis.codec import Stored, parent_of, stored_of, wait_of
+from plaita.backends.redis.talk import Talk
+from plaita.ports.queries import Entry, RunView, WaitView
+from plaita.ports.values import RunId
+
+_RECORD = ("h", "s", "out", "err", "p")
+
+
+class RedisQueries:
+    """What operators look at."""
+
+    _talk: Talk
+
+    async def run(self, run_id: RunId) -> RunView | None:
+        found = await self._record(run_id)
+        if found is None:
+            other = await self._talk.call("GET", self._talk.key("name", run_id))
+            return None if other is None else await self.run(RunId(other.decode()))
+        return view(*found)
+
+    async def input(self, run_id: RunId) -> bytes | None:
+        found: bytes | None = await self._talk.call("HGET", self._talk.key("run", run_id), "in")
+        return found
+
+    async def runs(
+        self, *, status: str = "", flow_id: str = "", business_key: str = "", tag: str = "", tenant: str = "",
+        limit: int = 100, cursor: str = "",
+    ) -> tuple[list[RunView], str]:  # fmt: skip
+        wanted = _Wanted(status, flow_id, business_key, tag, tenant)
+        index = await self._smallest(wanted.indexes())
+        below = f"({cursor}" if cursor else "+inf"
+        found: list[RunView] = []
+        rids: list[int] = []
+        while len(found) <= limit:
+            page = await self._talk.call(
+                "ZREVRANGEBYSCORE", index, below, "-inf", "WITHSCORES", "LIMIT", 0, limit + 1
+            )  # fmt: skip
+            ids = [RunId(name.decode()) for name in page[::2]]
+            for record in await asyncio.gather(*(self._record(run_id) for run_id in ids)):
+                if record is not None and wanted.fits(record[0]):
+                    found.append(view(*record))
+                    rids.append(record[0].row.rid)
+            if len(ids) <= limit:
+                break
+            below = f"({int(page[-1])}"
+        following = str(rids[limit - 1]) if len(found) > limit else ""
+        return found[:limit], following
+
+    async def waits(self, run_id: RunId, *, open_only: bool = True) -> list[WaitView]:
+        raw = await self._talk.call("HVALS", self._talk.key("waits", run_id))
+        waits = sorted((wait_of(one) for one in raw), key=lambda wait: wait.arm)
+        return [wait_view(w) for w in waits if not open_only or w.state == "open"]
+
+    async def history(self, run_id: RunId, *, after: int = 0, limit: int = 1000) -> list[Entry]:
+        lines = await self._talk.call("LRANGE", self._talk.key("log", run_id), after, after + limit - 1)
+        return [
+            Entry(seq, int(at_ms), data)
+            for seq, (at_ms, _, data) in enumerate((line.partition(b"|") for line in lines), after + 1)
+        ]
+
+    async def now_ms(self) -> int:
+        now_ms: int = await self._talk.run("now")
+        return now_ms
+
+    async def audit(self) -> list[str]:
+        return await audit_store(self._talk)
+
+    async def _record(self, run_id: RunId) -> tuple[Stored, bytes | None, bytes | None, bytes | None] | None:
+        header, facts, output, error, parent = await self._talk.call("HMGET", self._talk.key("run", run_id), *_RECORD)
+        return None if header is None else (stored_of(run_id, header, facts), output, error, parent)
+
+    async def _smallest(self, indexes: Sequence[tuple[str, ...]]) -> str:
+        """The index with the fewest runs: the others are checked on what it finds."""
+        places = [self._talk.key(*index) for index in indexes]
+        if len(places) == 1:
+            return places[0]
+        sizes = await asyncio.gather(*(self._talk.call("ZCARD", place) for place in places))
+        return min(zip(sizes, places, strict=True))[1]
+
+
+class _Wanted:
+    """A filter; empty fields match everything."""
+
+    def __init__(self, status: str, flow_id: str, business_key: str, tag: str, tenant: str) -> None:
+        self._status, self._flow_id, self._key, self._tag, self._tenant = status, flow_id, business_key, tag, tenant
+
+    def indexes(self) -> list[tuple[str, ...]]:
+        found = [
+            ("by_status", self._status), ("by_flow", self._flow_id), ("by_key", self._key), ("by_tag", self._tag),
+            ("by_tenant", "" if self._tenant == "default" else self._tenant),
+        ]  # fmt: skip
+        return [index for index in found if index[1]] or [("runs",)]
+
+    def fits(self, stored: Stored) -> bool:
+        row, facts = stored.row, stored.facts
+        return (
+            self._status in ("", row.status)
+            and self._tenant in ("", row.tenant)
+            and self._flow_id in ("", facts["flow_id"])
+            and self._key in ("", facts["business_key"])
+            and (not self._tag or self._tag in facts["tags"])
+        )
+
+
+def view(stored: Stored, output: bytes | None, error: bytes | None, parent: bytes | None) -> RunView:
+    """A run as people see it."""
+    run, facts = stored.row, stored.facts
+    told = parent_of(parent)
+    return RunView(
+        run.run_id, run.incarnation, facts["flow_id"], facts["flow_version"], facts["closure"], run.status, run.queue,
+        run.tenant, facts["business_key"], tuple(facts["tags"]), run.priority, tuple(facts["imports"]),
+        stored.submitted_ms, run.ended, facts["not_before"], run.due, run.retry, run.blocked_reason, output, error,
+        run.token, run.seq, run.tries, run.lost, bool(run.cancel), bool(run.slot), told.run_id if told else None,
+    )  # fmt: skip
+
+

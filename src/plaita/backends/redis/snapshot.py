@@ -1,0 +1,134 @@
+"""The whole store read into tables of this process: what the audit and the simulation look at.
+
+The indexes are taken as they are and not made from the headers, so that looking shows where the two differ. Reads one
+key after the other: under load a difference may be one of time, not of fact.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from plaita.backends.memory.tables import Belongings, Tables
+from plaita.backends.redis.codec import Stored, pairs, parent_of, stored_of, task_of, wait_of
+from plaita.backends.redis.talk import Talk
+from plaita.backends.rows import EventRow, OutcomeRow, OutRow, Pulse, StartRow
+from plaita.base.json import decode
+from plaita.ports.queries import Entry
+from plaita.ports.runs import Submission
+from plaita.ports.values import Mail, RunId, WaitId
+
+MEMBER_HEAD = 14
+"""The number of the run and a bar before its id, in the members of the due index."""
+
+
+async def read_tables(talk: Talk) -> Tables:
+    """Everything that belongs to the protocol."""
+    tables = Tables()
+    await _read_events(talk, tables)
+    ids = [RunId(name.decode()) for name in await talk.call("ZRANGE", talk.key("runs"), 0, -1)]
+    for run_id in ids:
+        await _read_run(talk, tables, run_id)
+    await _read_due(talk, tables)
+    await _read_ledger(talk, tables)
+    return tables
+
+
+async def _read_run(talk: Talk, tables: Tables, run_id: RunId) -> None:
+    record, frames, waits, consumed, log = await asyncio.gather(
+        talk.call("HGETALL", talk.key("run", run_id)),
+        talk.call("HGETALL", talk.key("frames", run_id)),
+        talk.call("HVALS", talk.key("waits", run_id)),
+        talk.call("HKEYS", talk.key("consumed", run_id)),
+        talk.call("LRANGE", talk.key("log", run_id), 0, -1),
+    )
+    fields = pairs(record)
+    stored = stored_of(run_id, fields["h"], fields["s"])
+    row = stored.row
+    outcome = OutcomeRow(
+        fields.get("out"), fields.get("err"), stored.failures, stored.wakeups, stored.lost_worker
+    )  # fmt: skip
+    found = sorted((wait_of(raw) for raw in waits), key=lambda wait: wait.arm)
+    lines = (line.partition(b"|") for line in log)
+    tables.runs[row.rid] = row
+    tables.ids[run_id] = row.rid
+    if row.nonce is not None:
+        tables.held[row.rid] = row.nonce
+    tables.belongings[row.rid] = Belongings(
+        StartRow(_submission(stored, fields), stored.submitted_ms),
+        outcome,
+        pairs(frames),
+        [Entry(seq, int(at_ms), data) for seq, (at_ms, _, data) in enumerate(lines, 1)],
+        {wait.wait_id: wait for wait in found},
+        {number: _mail(number, kind, wait, event, fields, tables) for number, kind, wait, event in stored.box},
+        {int(number): None for number in consumed},
+    )
+    for wait in found:
+        if wait.task_id is not None:
+            flat = await talk.call("HGETALL", talk.key("task", wait.task_id))
+            tables.tasks[wait.task_id] = task_of(wait.task_id, pairs(flat))
+
+
+def _submission(stored: Stored, fields: dict[str, bytes]) -> Submission:
+    row, facts = stored.row, stored.facts
+    return Submission(
+        row.run_id, facts["digest"], fields["in"], facts["flow_id"], facts["closure"], facts["flow_version"],
+        facts["entry"], row.tenant, facts["business_key"], tuple(facts["tags"]), facts["not_before"], row.priority,
+        row.queue, parent_of(fields.get("p")), tuple(facts["imports"]),
+    )  # fmt: skip
+
+
+def _mail(number: int, kind: Any, wait: str, event: int, fields: dict[str, bytes], tables: Tables) -> Mail:
+    data = tables.events[event].data if event else fields[f"m:{number}"]
+    return Mail(number, kind, WaitId(wait), data, event)
+
+
+async def _read_events(talk: Talk, tables: Tables) -> None:
+    for raw in await talk.call("ZRANGE", talk.key("event_times"), 0, -1):
+        number = int(raw)
+        fields = pairs(await talk.call("HGETALL", talk.key("event", number)))
+        key = fields["key"].decode() if "key" in fields else None
+        event_id = fields["id"].decode()
+        tables.events[number] = EventRow(
+            number, event_id, fields["type"].decode(), key, fields["data"], int(fields["at"]), int(fields["matched"]),
+            int(fields["woken"]),
+        )  # fmt: skip
+        tables.event_ids[event_id] = number
+    tables.events = dict(sorted(tables.events.items()))
+
+
+async def _read_due(talk: Talk, tables: Tables) -> None:
+    for queue in sorted(name.decode() for name in await talk.call("SMEMBERS", talk.key("queues"))):
+        priorities = {0, *map(int, await talk.call("ZRANGE", talk.key("priorities", queue), 0, -1))}
+        places = [talk.key("leases", queue), *(talk.key("due", queue, p) for p in sorted(priorities))]
+        for place in places:
+            page = await talk.call("ZRANGE", place, 0, -1, "WITHSCORES")
+            for member, score in zip(page[::2], page[1::2], strict=True):
+                tables.due[int(member[: MEMBER_HEAD - 1])] = int(score)
+
+
+async def _read_ledger(talk: Talk, tables: Tables) -> None:
+    for number, raw in enumerate(await talk.call("LRANGE", talk.key("outbox"), 0, -1), 1):
+        head, _, data = raw.partition(b"\n")
+        tables.outbox[number] = _out(number, decode(head), data)
+    for tenant in sorted(name.decode() for name in await talk.call("SMEMBERS", talk.key("tenants"))):
+        for kind in (0, 1):
+            page = await talk.call("ZRANGE", talk.key("parked", tenant, kind), 0, -1, "WITHSCORES")
+            for name, score in zip(page[::2], page[1::2], strict=True):
+                tables.quota[tables.ids[RunId(name.decode())]] = (tenant, kind, int(score))
+    contact, grace = await talk.call("HMGET", talk.key("pulse"), "contact", "grace")
+    tables.pulse["store"] = Pulse(int(contact or 0), int(grace or 0))
+    for name, value in pairs(await talk.call("HGETALL", talk.key("counters"))).items():
+        tables.counters[name] = int(value)
+
+
+def _out(number: int, head: list[Any], data: bytes) -> OutRow:
+    match head:
+        case ["event", event, cursor]:
+            return OutRow(number, "event", event=event, cursor=cursor)
+        case ["cancel", run_id]:
+            return OutRow(number, "cancel", RunId(run_id))
+        case ["wake", run_id, incarnation, wait_id]:
+            return OutRow(number, "wake", RunId(run_id), incarnation, WaitId(wait_id), data=data)
+    _, run_id, incarnation, wait_id, *_ = head
+    return OutRow(number, "spawn", RunId(run_id), incarnation, WaitId(wait_id) if wait_id else None)
