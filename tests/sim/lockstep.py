@@ -1,4 +1,4 @@
-"""Drives the model, the memory and the SQLite store with the same steps; compares what they answer and hold."""
+"""Drives the model, the memory, the SQLite and the Redis store with the same steps; compares answers and contents."""
 
 from __future__ import annotations
 
@@ -9,6 +9,9 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from plaita.backends.memory import MemoryBackend
+from plaita.backends.memory.backend import MemoryRows
+from plaita.backends.redis import RedisBackend
+from plaita.backends.redis.snapshot import read_tables
 from plaita.backends.rows import Limits, Rows, RunRow, WaitRow
 from plaita.backends.sqlite import SqliteBackend
 from plaita.backends.verbs.match import digest_of
@@ -25,7 +28,7 @@ from tests.sim.protocol import model as m
 TICK_MS = 1_000
 START_MS = 1_000_000_000_000
 LONG_AGO = "2000-01-01T00:00:00"
-Backend = MemoryBackend | SqliteBackend
+Backend = MemoryBackend | SqliteBackend | RedisBackend
 Picture = dict[str, Any]
 DEAD = {"unknown_kind": "unknown_type"}
 """The model's words for the reason of a dead letter, where they differ."""
@@ -34,7 +37,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Claimed:
-    """One claim in three spellings: the model's token, and one token for each store."""
+    """One claim in several spellings: the model's token, and one token for each store."""
 
     run_id: str
     model: Any
@@ -67,9 +70,13 @@ def answer_bytes(data: str) -> bytes:
 
 
 class Lockstep:
-    """Three stores side by side. ``tombstones`` off: a deleted id may be used again at once."""
+    """The stores side by side. ``redis_url``: a server with nothing in it, ``None`` leaves Redis out.
 
-    def __init__(self, folder: Path, *, cap: int | None, grace: int, tombstones: bool) -> None:
+    ``tombstones`` off: a deleted id may be used again at once."""
+
+    def __init__(
+        self, folder: Path, *, cap: int | None, grace: int, tombstones: bool, redis_url: str | None = None
+    ) -> None:
         m.BUG.clear()
         m.C.lease, m.C.renew, m.C.gap, m.C.grace, m.C.tries, m.C.lost, m.C.cap = 2, 1, 1, grace, 2, 4, cap
         self.model: Any = m.Store()
@@ -85,6 +92,8 @@ class Lockstep:
             MemoryBackend(self.clock, limits=limits),
             SqliteBackend(folder / "lockstep.db", self.clock, limits=limits, synchronous="NORMAL"),
         )
+        if redis_url is not None:
+            self.stores += (RedisBackend(redis_url, self.clock, limits=limits),)
         self.tokens: list[Claimed] = []
         self.nonces = self.messages = 0
         self.each(lambda s, _: s.publish_flow("E", "1", "E"))
@@ -238,9 +247,15 @@ class Lockstep:
         """The stores hold what the model holds, and the auditor finds nothing."""
         wanted = self._model_picture()
         for store in self.stores:
-            found = difference(store._gate.read(self._picture), wanted)
+            found = difference(self._look(store, self._picture), wanted)
             assert not found, found
             assert self.loop.run_until_complete(store.audit()) == []
+
+    def _look(self, store: Backend, question: Callable[[Rows], Picture]) -> Picture:
+        if isinstance(store, RedisBackend):
+            tables = self.loop.run_until_complete(read_tables(store._talk))
+            return question(MemoryRows(tables, store._talk.limits, self.clock.now_ms()))
+        return store._gate.read(question)
 
     def _model_picture(self) -> Picture:
         s = self.model

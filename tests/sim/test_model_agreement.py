@@ -1,4 +1,4 @@
-"""The memory and the SQLite store answer and hold what the model says, step by step."""
+"""The memory, the SQLite and the Redis store answer and hold what the model says, step by step."""
 
 from __future__ import annotations
 
@@ -155,9 +155,9 @@ class Walk:
 @pytest.mark.parametrize("grace", [0, 2])
 @pytest.mark.parametrize("seed", range(SEEDS))
 def test_the_stores_agree_with_the_model(
-    cap: int | None, tombstones: bool, grace: int, seed: int, tmp_path: Path
+    cap: int | None, tombstones: bool, grace: int, seed: int, tmp_path: Path, redis_url: str
 ) -> None:  # fmt: skip
-    stores = Lockstep(tmp_path, cap=cap, grace=grace, tombstones=tombstones)
+    stores = Lockstep(tmp_path, cap=cap, grace=grace, tombstones=tombstones, redis_url=redis_url)
     walk = Walk(seed, stores)
     try:
         for _ in range(STEPS):
