@@ -6,7 +6,6 @@ import os
 import shutil
 import subprocess
 import tempfile
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,8 +13,8 @@ from pathlib import Path
 import pytest
 import redis
 
-PATIENCE_S = 10.0
 SERVER = "redis-server"
+READY = "ready to accept connections"
 
 
 @contextmanager
@@ -29,29 +28,24 @@ def redis_server(*options: str) -> Iterator[str]:
         socket = Path(folder) / "s"
         command = [
             SERVER, "--port", "0", "--unixsocket", str(socket), "--dir", folder, "--save", "", "--appendonly", "no",
+            "--logfile", "",
             *options,
         ]  # fmt: skip
-        process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
         try:
-            _wait(f"unix://{socket}")
+            _await_ready(process)
             yield f"unix://{socket}"
         finally:
             process.kill()
-            process.wait()
+            process.communicate()
 
 
-def _wait(url: str) -> None:
-    ends = time.monotonic() + PATIENCE_S
-    with redis.Redis.from_url(url) as client:
-        while True:
-            try:
-                client.ping()
-            except redis.ConnectionError:
-                if time.monotonic() > ends:
-                    raise
-                time.sleep(0.01)
-            else:
-                return
+def _await_ready(process: subprocess.Popen[str]) -> None:
+    assert process.stdout is not None
+    for line in process.stdout:
+        if READY in line.lower():
+            return
+    raise AssertionError(f"{SERVER} ended with {process.wait()} before it was ready")
 
 
 @pytest.fixture(scope="session")

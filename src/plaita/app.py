@@ -20,6 +20,7 @@ from plaita.settings import Settings, load_settings, unknown_variables, use_sett
 
 HOME = ".plaita"
 SQLITE = "sqlite:///"
+REDIS = ("redis://", "rediss://", "unix://")
 
 
 def read_settings(store: str | None = None) -> Settings:
@@ -75,8 +76,8 @@ def open_store(settings: Settings, *, create: bool = True) -> Backend:
     url = settings.store.url
     if url == "memory:":
         return MemoryBackend(lease_ms=settings.worker.lease_ttl_ms)
-    if not url.startswith(SQLITE):
-        raise NotSupported(f"the store {url} needs a backend that is not part of this release", f"use {SQLITE}PATH")
+    if url.startswith(REDIS):
+        return _on_redis(settings)
     path = store_path(url)
     if not path.exists():
         if not create:
@@ -87,7 +88,18 @@ def open_store(settings: Settings, *, create: bool = True) -> Backend:
 
 def is_ready(settings: Settings) -> bool:
     """Is there a store that can be read at once and as it is? A look that creates, migrates and waits for nothing."""
-    return settings.store.url.startswith(SQLITE) and readable(store_path(settings.store.url))
+    url = settings.store.url
+    return url.startswith(REDIS) or (url.startswith(SQLITE) and readable(store_path(url)))
+
+
+def _on_redis(settings: Settings) -> Backend:
+    try:
+        from plaita.backends.redis import RedisBackend
+    except ModuleNotFoundError as e:
+        if e.name not in ("redis", "hiredis"):
+            raise
+        raise NotSupported("a store on Redis needs the client library", "pip install 'plaita[redis]'") from None
+    return RedisBackend(settings.store.url, lease_ms=settings.worker.lease_ttl_ms)
 
 
 def _make_home(path: Path) -> None:

@@ -46,6 +46,7 @@ MANY_METHODS: dict[str, str] = {
 MANY_PARAMETERS: dict[str, str] = {
     "plaita/base/errors.py::FlowExecutionException.__init__": "the documented constructor",
     "plaita/backends/ports/queries.py::GatedQueries.runs": "a filter is a parameter; all are keywords with defaults",
+    "plaita/backends/redis/queries.py::RedisQueries.runs": "a filter is a parameter; all are keywords with defaults",
     "plaita/core/executor.py::FlowExecution.__init__": "the documented signature",
     "plaita/core/executor.py::FlowExecution.run": "the documented signature",
     "plaita/core/executor.py::FlowExecution.run_distributed": "the documented signature",

@@ -18,8 +18,8 @@ class StoreSettings:
             "PLAITA_STORE",
             "text",
             "The store. A relative SQLite path inside `.plaita/` is looked for upwards from the working directory.",
-            pattern=r"memory:|(?:sqlite:///|redis://|rediss://).+",
-            expected="sqlite:///PATH or memory:",
+            pattern=r"memory:|(?:sqlite:///|redis://|rediss://|unix://).+",
+            expected="sqlite:///PATH, redis://HOST:PORT/DB, rediss://…, unix://SOCKET or memory:",
         ),
     )
     sqlite_synchronous: Literal["FULL", "NORMAL"] = declare(

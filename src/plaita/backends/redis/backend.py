@@ -75,7 +75,7 @@ class RedisBackend(RedisRuns, RedisDesk, RedisInbox):
         """Whether a process of another machine lives is known by its leases alone."""
         return 0
 
-    async def backup(self, path: Path) -> None:
+    async def backup(self, path: Path, *, replace: bool = True) -> None:
         raise NotSupported(f"the store {self.name} is no file", "copy what Redis itself writes (BGSAVE, or its AOF)")
 
     async def close(self) -> None:

@@ -8,11 +8,11 @@ from typing import Any
 
 from plaita.backends.redis.scripts import Arg
 from plaita.backends.rows import RunRow, WaitRow
-from plaita.backends.sqlite.codec import spec_bytes, spec_of
+from plaita.backends.task_codec import spec_bytes, spec_of, vote_of
 from plaita.base.clock import new_id
 from plaita.base.json import decode, encode
 from plaita.ports.runs import Adoption, Arm, Block, Claim, End, Header, Next, Park, Step, Submission
-from plaita.ports.tasks import Task, Vote
+from plaita.ports.tasks import Task
 from plaita.ports.values import By, Mail, Parent, RunId, Token, WaitId
 
 TASK_ID_LENGTH = 10
@@ -48,7 +48,8 @@ def stored_of(run_id: str, header: bytes, facts: bytes) -> Stored:
     """Read a header as ``lua/rows.lua`` writes it."""
     values: list[Any] = [None if v is False and i in _NULLABLE else v for i, v in enumerate(decode(header))]
     row = RunRow(values[0], RunId(run_id), *values[1:28])
-    return Stored(row, decode(facts), *values[28:32], list(values[32] or ()))
+    submitted_ms, failures, wakeups, lost_worker, box = values[28:33]
+    return Stored(row, decode(facts), submitted_ms, failures, wakeups, lost_worker, list(box))
 
 
 _HEADER = (
@@ -175,14 +176,10 @@ def parent_of(raw: bytes | None) -> Parent | None:
     return None if raw is None else Parent(*decode(raw))
 
 
-def vote_bytes(vote: Vote) -> bytes:
-    return encode([vote.actor, vote.approved, vote.comment, vote.form, vote.at_ms])
-
-
 def task_of(task_id: str, fields: dict[str, bytes]) -> Task:
     """Read a task from its hash."""
     voters = len(decode(fields["voters"])) if "voters" in fields else 0
-    votes = tuple(Vote(*decode(fields[f"vote:{i}"])) for i in range(1, voters + 1))
+    votes = tuple(vote_of(fields[f"vote:{i}"]) for i in range(1, voters + 1))
     status: Any = fields["status"].decode()
     return Task(
         task_id, RunId(fields["run"].decode()), WaitId(fields["wait"].decode()), fields["flow"].decode(),

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 
-from plaita.backends.redis.codec import EVERYBODY, pairs, task_of, vote_bytes
+from plaita.backends.redis.codec import EVERYBODY, pairs, task_of
 from plaita.backends.redis.talk import Talk
+from plaita.backends.task_codec import vote_bytes
 from plaita.backends.verbs.match import digest_of
 from plaita.base.json import decode
 from plaita.ports.events import Published

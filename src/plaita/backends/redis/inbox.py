@@ -12,7 +12,7 @@ from plaita.backends.redis.runs import cancelled, woken
 from plaita.backends.redis.talk import Talk
 from plaita.backends.verbs.accept import ACTOR, NO_CLOSURE, checked_message, no_flow, unknown_flow
 from plaita.backends.verbs.match import digest_of
-from plaita.backends.verbs.messages import Announce, Answer, Order, Start, Stop, read, refused
+from plaita.backends.verbs.messages import Announce, Answer, Order, Start, Stop, bounded, read
 from plaita.base.clock import new_id
 from plaita.base.ids import start_digest
 from plaita.ports.flows import FlowVersion
@@ -109,7 +109,7 @@ class RedisInbox(RedisQueries):
         missing = f"there is no execution {order.run_id!r} of tenant {order.tenant!r}"
         said = {
             "asked": order.run_id, "tenant": order.tenant, "expected": run.run_id if run else None,
-            "texts": ["no_run", refused("no_run", missing).detail],
+            "texts": ["no_run", bounded(missing)],
         }  # fmt: skip
         match order:
             case Answer(_, _, wait_id, data):
@@ -127,17 +127,17 @@ class RedisInbox(RedisQueries):
             tenant=order.tenant, queue=order.queue,
         )  # fmt: skip
         words = {
-            "tenant": f"execution {target!r} belongs to another tenant",
-            "conflict": f"execution {target!r} exists with another flow or input",
-            "tombstoned": f"execution {target!r} existed and was deleted; its id stays taken",
-            "unknown_flow": unknown_flow(order),
+            "tenant": bounded(f"execution {target!r} belongs to another tenant"),
+            "conflict": bounded(f"execution {target!r} exists with another flow or input"),
+            "tombstoned": bounded(f"execution {target!r} existed and was deleted; its id stays taken"),
+            "unknown_flow": bounded(unknown_flow(order)),
         }
         return {
             "kind": "start", "id": target, "asked": order.run_id, "name": order.name, "tenant": order.tenant,
             "expected": run.run_id if run else None, "incarnation": new_id(),
             "facts": None if definition is None and run is not None else facts_bytes(start), "input": order.data,
             "digest": start.digest, "failure": no_flow(order) if definition is None else None,
-            "texts": [text for reason, words_of in words.items() for text in (reason, refused("conflict", words_of).detail)],
+            "texts": [part for pair in words.items() for part in pair],
         }  # fmt: skip
 
     async def _definition(self, order: Start, run: RunView | None) -> tuple[str, str] | None:

@@ -1,4 +1,4 @@
-"""One connection to Redis. Commands of one tick of the event loop leave together, replies are read while more leaves."""
+"""One connection to Redis. Commands of one tick of the event loop leave together; replies are read beside that."""
 
 from __future__ import annotations
 
@@ -99,7 +99,9 @@ class Link:
                 connection = await self._connected()
                 while self._waiting:
                     batch = self._take(loop.time())
-                    await connection.send_packed_command(connection.pack_commands([s.command for s in batch]), False)
+                    await connection.send_packed_command(
+                        connection.pack_commands(cast(Any, [s.command for s in batch])), False
+                    )
             except (RedisError, OSError, EOFError, TimeoutError) as e:
                 await self._drop(self._unavailable(e))
 
@@ -118,8 +120,9 @@ class Link:
 
     async def _connected(self) -> Connection:
         if self._connection is None:
-            connection = cast(Connection, self._pool.make_connection())
-            await connection.connect()
+            pool: Any = self._pool
+            connection: Connection = pool.make_connection()
+            await cast(Any, connection).connect()
             self._connection = connection
             self._reader = asyncio.create_task(self._read(connection))
         return self._connection
@@ -167,7 +170,9 @@ class Link:
         if text.startswith(MISTAKE):
             return ValueError(text.removeprefix(MISTAKE))
         if isinstance(error, OutOfMemoryError):
-            return Unavailable(f"the store {self.name} is full (maxmemory)", "raise maxmemory or prune ended executions")
+            return Unavailable(
+                f"the store {self.name} is full (maxmemory)", "raise maxmemory or prune ended executions"
+            )
         if isinstance(error, AuthenticationError | NoPermissionError):
             return Unavailable(f"the store {self.name} refuses this user: {text}", "check user and password of the URL")
         if isinstance(error, ReadOnlyError) or text.startswith(BUSY):
@@ -176,7 +181,9 @@ class Link:
 
     def _unavailable(self, error: BaseException) -> Unavailable:
         if isinstance(error, AuthenticationError):
-            return Unavailable(f"the store {self.name} refuses this user: {error}", "check user and password of the URL")
+            return Unavailable(
+                f"the store {self.name} refuses this user: {error}", "check user and password of the URL"
+            )
         return Unavailable(f"the store {self.name} cannot be reached: {error}", "check that redis-server runs there")
 
     async def _drop(self, why: Unavailable) -> None:

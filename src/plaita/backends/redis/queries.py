@@ -9,6 +9,7 @@ from plaita.backends.ports.queries import wait_view
 from plaita.backends.redis.audit import audit_store
 from plaita.backends.redis.codec import Stored, parent_of, stored_of, wait_of
 from plaita.backends.redis.talk import Talk
+from plaita.backends.rows import RunFilter
 from plaita.ports.queries import Entry, RunView, WaitView
 from plaita.ports.values import RunId
 
@@ -33,27 +34,31 @@ class RedisQueries:
 
     async def runs(
         self, *, status: str = "", flow_id: str = "", business_key: str = "", tag: str = "", tenant: str = "",
-        limit: int = 100, cursor: str = "",
+        limit: int = 100, cursor: str = "", oldest_first: bool = False,
     ) -> tuple[list[RunView], str]:  # fmt: skip
-        wanted = _Wanted(status, flow_id, business_key, tag, tenant)
-        index = await self._smallest(wanted.indexes())
-        below = f"({cursor}" if cursor else "+inf"
-        found: list[RunView] = []
-        rids: list[int] = []
+        wanted = RunFilter(status, flow_id, business_key, tag, tenant)
+        index = await self._smallest(indexes_of(wanted))
+        found: list[tuple[int, RunView]] = []
+        beyond, size = cursor, limit + 1
         while len(found) <= limit:
-            page = await self._talk.call(
-                "ZREVRANGEBYSCORE", index, below, "-inf", "WITHSCORES", "LIMIT", 0, limit + 1
-            )  # fmt: skip
-            ids = [RunId(name.decode()) for name in page[::2]]
-            for record in await asyncio.gather(*(self._record(run_id) for run_id in ids)):
-                if record is not None and wanted.fits(record[0]):
-                    found.append(view(*record))
-                    rids.append(record[0].row.rid)
-            if len(ids) <= limit:
+            page = await self._page(index, beyond, size, oldest_first=oldest_first)
+            for record in await asyncio.gather(*(self._record(run_id) for run_id, _ in page)):
+                if record is not None and fits(record[0], wanted):
+                    found.append((record[0].row.rid, view(*record)))
+            if len(page) < size:
                 break
-            below = f"({int(page[-1])}"
-        following = str(rids[limit - 1]) if len(found) > limit else ""
-        return found[:limit], following
+            beyond = str(page[-1][1])
+        following = str(found[limit - 1][0]) if len(found) > limit else ""
+        return [run for _, run in found[:limit]], following
+
+    async def _page(self, index: str, beyond: str, size: int, *, oldest_first: bool) -> list[tuple[RunId, int]]:
+        """Runs of an index with their numbers, from one number on."""
+        if oldest_first:
+            bounds = ("ZRANGEBYSCORE", index, f"({beyond}" if beyond else "-inf", "+inf")
+        else:
+            bounds = ("ZREVRANGEBYSCORE", index, f"({beyond}" if beyond else "+inf", "-inf")
+        page = await self._talk.call(*bounds, "WITHSCORES", "LIMIT", 0, size)
+        return [(RunId(page[i].decode()), int(page[i + 1])) for i in range(0, len(page), 2)]
 
     async def waits(self, run_id: RunId, *, open_only: bool = True) -> list[WaitView]:
         raw = await self._talk.call("HVALS", self._talk.key("waits", run_id))
@@ -87,28 +92,25 @@ class RedisQueries:
         return min(zip(sizes, places, strict=True))[1]
 
 
-class _Wanted:
-    """A filter; empty fields match everything."""
+def indexes_of(wanted: RunFilter) -> list[tuple[str, ...]]:
+    """The indexes that hold every run the filter matches."""
+    found = [
+        ("by_status", wanted.status), ("by_flow", wanted.flow_id), ("by_key", wanted.business_key),
+        ("by_tag", wanted.tag), ("by_tenant", "" if wanted.tenant == "default" else wanted.tenant),
+    ]  # fmt: skip
+    return [index for index in found if index[1]] or [("runs",)]
 
-    def __init__(self, status: str, flow_id: str, business_key: str, tag: str, tenant: str) -> None:
-        self._status, self._flow_id, self._key, self._tag, self._tenant = status, flow_id, business_key, tag, tenant
 
-    def indexes(self) -> list[tuple[str, ...]]:
-        found = [
-            ("by_status", self._status), ("by_flow", self._flow_id), ("by_key", self._key), ("by_tag", self._tag),
-            ("by_tenant", "" if self._tenant == "default" else self._tenant),
-        ]  # fmt: skip
-        return [index for index in found if index[1]] or [("runs",)]
-
-    def fits(self, stored: Stored) -> bool:
-        row, facts = stored.row, stored.facts
-        return (
-            self._status in ("", row.status)
-            and self._tenant in ("", row.tenant)
-            and self._flow_id in ("", facts["flow_id"])
-            and self._key in ("", facts["business_key"])
-            and (not self._tag or self._tag in facts["tags"])
-        )
+def fits(stored: Stored, wanted: RunFilter) -> bool:
+    """Whether a run is what the filter asks for."""
+    row, facts = stored.row, stored.facts
+    return (
+        wanted.status in ("", row.status)
+        and wanted.tenant in ("", row.tenant)
+        and wanted.flow_id in ("", facts["flow_id"])
+        and wanted.business_key in ("", facts["business_key"])
+        and (not wanted.tag or wanted.tag in facts["tags"])
+    )
 
 
 def view(stored: Stored, output: bytes | None, error: bytes | None, parent: bytes | None) -> RunView:
@@ -121,5 +123,3 @@ def view(stored: Stored, output: bytes | None, error: bytes | None, parent: byte
         stored.submitted_ms, run.ended, facts["not_before"], run.due, run.retry, run.blocked_reason, output, error,
         run.token, run.seq, run.tries, run.lost, bool(run.cancel), bool(run.slot), told.run_id if told else None,
     )  # fmt: skip
-
-

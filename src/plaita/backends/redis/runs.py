@@ -133,7 +133,7 @@ class RedisRuns:
     async def prune(self, older_than_ms: int) -> int:
         pruned = 0
         while True:
-            portion = await self._talk.run("prune", older=older_than_ms, n=PRUNE_CHUNK)
+            portion: int = await self._talk.run("prune", older=older_than_ms, n=PRUNE_CHUNK)
             pruned += portion
             if portion < PRUNE_CHUNK:
                 return pruned
@@ -189,5 +189,3 @@ def _settled(reply: Sequence[Any]) -> SettleAnswer:
 
 def _token(token: Token) -> dict[str, Any]:
     return {"nonce": token.nonce, "generation": token.generation, "incarnation": token.incarnation}
-
-

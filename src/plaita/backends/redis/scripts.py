@@ -49,7 +49,7 @@ class Script:
     args: tuple[str, ...]
 
     def pack(self, **values: Any) -> list[Arg]:
-        """The arguments in the order of the contract; ``None`` is the empty text, ``True`` is ``1``, ``False`` empty."""
+        """The arguments in the order of the contract; ``None`` and ``False`` are empty, ``True`` is ``1``."""
         packed: list[Arg] = []
         for name in self.args:
             if name.endswith("*"):

@@ -7,7 +7,6 @@ from typing import Any
 from plaita.backends.rows import RunRow, StartRow
 from plaita.base.json import decode, encode
 from plaita.ports.runs import Submission
-from plaita.ports.tasks import TaskSpec, Vote
 from plaita.ports.values import Parent, RunId
 
 
@@ -60,25 +59,3 @@ def submission_of(data: bytes) -> Submission:
         RunId(run_id), digest, text.encode(), flow_id, closure, version, entry, tenant, business_key, tuple(tags),
         not_before, priority, queue, None, tuple(imports),
     )  # fmt: skip
-
-
-def spec_bytes(spec: TaskSpec) -> bytes:
-    return encode(
-        [
-            spec.title, spec.content, list(spec.approvers), spec.strategy, list(spec.form), spec.allow_comments,
-            spec.require_comments,
-        ]
-    )  # fmt: skip
-
-
-def spec_of(data: bytes) -> TaskSpec:
-    title, content, approvers, strategy, form, allow, require = decode(data)
-    return TaskSpec(title, content, tuple(approvers), strategy, tuple(form), allow, require)
-
-
-def votes_bytes(votes: tuple[Vote, ...]) -> bytes:
-    return encode([[v.actor, v.approved, v.comment, v.form, v.at_ms] for v in votes])
-
-
-def votes_of(data: bytes) -> tuple[Vote, ...]:
-    return tuple(Vote(*vote) for vote in decode(data))

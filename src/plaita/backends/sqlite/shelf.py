@@ -5,7 +5,8 @@ from __future__ import annotations
 import sqlite3
 from typing import Any
 
-from plaita.backends.sqlite.codec import from_list, spec_bytes, spec_of, to_list, votes_bytes, votes_of
+from plaita.backends.sqlite.codec import from_list, to_list
+from plaita.backends.task_codec import spec_bytes, spec_of, votes_bytes, votes_of
 from plaita.ports.flows import FlowVersion
 from plaita.ports.processes import Process
 from plaita.ports.tasks import Task

@@ -121,9 +121,13 @@ class Fields:
 
 
 def refused(reason: Reason, detail: str) -> DeadLettered:
-    """A dead letter's words, bounded: a detail may quote the message."""
-    cut = detail if len(detail) <= DETAIL_CHARS_MAX else f"{detail[:DETAIL_CHARS_MAX]}…"
-    return DeadLettered(reason, cut)
+    """A dead letter's words."""
+    return DeadLettered(reason, bounded(detail))
+
+
+def bounded(detail: str) -> str:
+    """A detail may quote the message, which may be long."""
+    return detail if len(detail) <= DETAIL_CHARS_MAX else f"{detail[:DETAIL_CHARS_MAX]}…"
 
 
 def _order(message: Message, fields: Fields) -> Order | DeadLettered:
