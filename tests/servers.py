@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import tempfile
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,34 +18,72 @@ SERVER = "redis-server"
 READY = "ready to accept connections"
 
 
+class RedisServer:
+    """A Redis server on a socket of its own in ``folder``, where it also keeps what the options say it keeps."""
+
+    def __init__(self, folder: Path, *options: str) -> None:
+        self.folder, self.options = folder, options
+        self.url = f"unix://{folder / 's'}"
+        self._process: subprocess.Popen[str] | None = None
+        self._reader: threading.Thread | None = None
+
+    @property
+    def pid(self) -> int:
+        assert self._process is not None
+        return self._process.pid
+
+    def start(self) -> None:
+        """Start it, or start it again on what it kept; returns when it answers."""
+        command = [
+            SERVER, "--port", "0", "--unixsocket", str(self.folder / "s"), "--dir", str(self.folder), "--save", "",
+            "--appendonly", "no", "--logfile", "", *self.options,
+        ]  # fmt: skip
+        self._process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        self._reader = _await_ready(self._process)
+
+    def kill(self) -> None:
+        """Kill -9."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+            if self._reader is not None:
+                self._reader.join()
+            if self._process.stdout is not None:
+                self._process.stdout.close()
+            self._process = None
+
+
 @contextmanager
-def redis_server(*options: str) -> Iterator[str]:
-    """A Redis server on a socket of its own; its URL. Nothing is kept on disk unless the options say so."""
+def redis_at(*options: str) -> Iterator[RedisServer]:
+    """A running Redis server. Nothing is kept on disk unless the options say so."""
     if shutil.which(SERVER) is None:
         if os.environ.get("CI"):  # noqa: TID251 - whether a missing server is a failure
             pytest.fail(f"{SERVER} is not installed")
         pytest.skip(f"{SERVER} is not installed (Debian: apt-get install redis-server)")
     with tempfile.TemporaryDirectory(prefix="redis") as folder:
-        socket = Path(folder) / "s"
-        command = [
-            SERVER, "--port", "0", "--unixsocket", str(socket), "--dir", folder, "--save", "", "--appendonly", "no",
-            "--logfile", "",
-            *options,
-        ]  # fmt: skip
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        server = RedisServer(Path(folder), *options)
         try:
-            _await_ready(process)
-            yield f"unix://{socket}"
+            server.start()
+            yield server
         finally:
-            process.kill()
-            process.communicate()
+            server.kill()
 
 
-def _await_ready(process: subprocess.Popen[str]) -> None:
+@contextmanager
+def redis_server(*options: str) -> Iterator[str]:
+    """A running Redis server; its URL."""
+    with redis_at(*options) as server:
+        yield server.url
+
+
+def _await_ready(process: subprocess.Popen[str]) -> threading.Thread:
     assert process.stdout is not None
     for line in process.stdout:
         if READY in line.lower():
-            return
+            # What it says later is read too: a full pipe would stop the server.
+            reader = threading.Thread(target=process.stdout.read, daemon=True)
+            reader.start()
+            return reader
     raise AssertionError(f"{SERVER} ended with {process.wait()} before it was ready")
 
 

@@ -57,6 +57,11 @@ ADVICE: Final[dict[str, str]] = {
         "The column counts from 1 inside the expression. In a flow all of them are found at load: `plaita validate "
         "FLOW` lists them with their places."
     ),
+    "PLT-E13": (
+        'With `PLAITA_TENANCY=multi` a write says for whom it is: call `set_current_tenant("acme")` of '
+        "`plaita.server.tenant_context` before, or put `tenant_id` into the state. In an installation for one tenant "
+        "leave the variable alone."
+    ),
     "PLT-E20": f"Read `code`, `kind`, `message` and `path`: the ids of the nodes from the root to the failure. {_LOOK}",
     "PLT-E21": (
         "Compare the id in the message with the ids of the flow; they are case-sensitive. It was computed, mostly by a "

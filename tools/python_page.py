@@ -34,8 +34,9 @@ PARTS: Final = {
     "Storages": (
         "plaita.storage",
         "ExecutionState ExecutionStorage FlowStorage MemoryExecutionStorage MemoryFlowStorage OpenedStore "
-        "StoreExecutionStorage StoreFlowStorage",
+        "StoreExecutionStorage StoreFlowStorage RedisExecutionStorage RedisFlowStorage",
     ),
+    "Tasks on Redis": ("plaita.server.task_queue", "enqueue_task RedisStreamTaskQueue"),
     "Events": (
         "plaita.event",
         "Event EventSubscription EventBus InMemoryEventBus RetryPolicy event_handler get_default_event_bus "

@@ -95,14 +95,14 @@ _HOMES = {
     "InputError": "plaita.base.errors",
     "WaitNotPossible": "plaita.base.errors",
     "Runtime": "plaita.runtime",
+    "RedisExecutionStorage": "plaita.storage.redis",
+    "RedisFlowStorage": "plaita.storage.redis",
 }
 _LATER = {
     "FlowWorker": "REDIS",
     "LangfuseCallback": "TRACING",
     "PlaitaClient": "CONSOLE",
     "RedisEventBus": "REDIS",
-    "RedisExecutionStorage": "REDIS",
-    "RedisFlowStorage": "REDIS",
 }
 
 __all__ = [

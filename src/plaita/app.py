@@ -9,10 +9,12 @@ from dataclasses import replace
 from pathlib import Path
 
 from plaita.backends.memory import MemoryBackend
+from plaita.backends.rows import Limits
 from plaita.backends.sqlite import SqliteBackend
 from plaita.backends.sqlite.connection import is_ready as readable
 from plaita.base.duration import DAY_MS
 from plaita.base.errors import NotSupported, Unavailable
+from plaita.policy.lease import plan_lease
 from plaita.ports.backend import Backend
 from plaita.ports.values import RunId
 from plaita.server.worker.worker import WorkerOptions
@@ -20,7 +22,7 @@ from plaita.settings import Settings, load_settings, unknown_variables, use_sett
 
 HOME = ".plaita"
 SQLITE = "sqlite:///"
-REDIS = ("redis://", "rediss://", "unix://")
+REDIS = ("redis://", "rediss://", "unix://", "redis+sentinel://", "rediss+sentinel://")
 
 
 def read_settings(store: str | None = None) -> Settings:
@@ -69,7 +71,8 @@ def store_path(url: str) -> Path:
 def open_store(settings: Settings, *, create: bool = True) -> Backend:
     """The store of the settings. ``create`` false: a store that does not exist is ``Unavailable``.
 
-    Raises ``Unavailable`` (cannot be opened) or ``NotSupported`` (no such kind of store here).
+    Raises ``Unavailable`` (cannot be opened), ``NotSupported`` (no such kind of store here) or ``InputError`` (the URL
+    makes no sense).
     """
     if sys.platform == "win32":
         raise NotSupported("plaita runs on Linux and macOS, not on Windows", "use WSL 2")
@@ -99,7 +102,14 @@ def _on_redis(settings: Settings) -> Backend:
         if e.name not in ("redis", "hiredis"):
             raise
         raise NotSupported("a store on Redis needs the client library", "pip install 'plaita[redis]'") from None
-    return RedisBackend(settings.store.url, lease_ms=settings.worker.lease_ttl_ms)
+    store = settings.store
+    limits = Limits(
+        lease=plan_lease(settings.worker.lease_ttl_ms),
+        row_ttl_ms=store.retention_days * DAY_MS,
+        claim_min_idle_ms=store.claim_min_idle_ms,
+        dlq_max=store.dlq_max_len,
+    )
+    return RedisBackend(store.url, limits=limits)
 
 
 def _make_home(path: Path) -> None:

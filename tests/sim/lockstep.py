@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
+import redis
+
 from plaita.backends.memory import MemoryBackend
 from plaita.backends.memory.backend import MemoryRows
 from plaita.backends.redis import RedisBackend
@@ -70,7 +72,7 @@ def answer_bytes(data: str) -> bytes:
 
 
 class Lockstep:
-    """The stores side by side. ``redis_url``: a server with nothing in it, ``None`` leaves Redis out.
+    """The stores side by side. ``redis_url``: a server whose contents may go, ``None`` leaves Redis out.
 
     ``tombstones`` off: a deleted id may be used again at once."""
 
@@ -93,6 +95,8 @@ class Lockstep:
             SqliteBackend(folder / "lockstep.db", self.clock, limits=limits, synchronous="NORMAL"),
         )
         if redis_url is not None:
+            with redis.Redis.from_url(redis_url) as client:
+                client.flushall()
             self.stores += (RedisBackend(redis_url, self.clock, limits=limits),)
         self.tokens: list[Claimed] = []
         self.nonces = self.messages = 0

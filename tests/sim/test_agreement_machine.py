@@ -1,11 +1,11 @@
-"""Hypothesis drives the model, the memory and the SQLite store in lockstep and shrinks what they disagree about."""
+"""Hypothesis drives the model and every store in lockstep and shrinks what they disagree about."""
 
 from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from hypothesis import settings
@@ -89,7 +89,9 @@ def moves(draw: st.DrawFn, kind: str) -> Move:
 
 
 class AgreementMachine(RuleBasedStateMachine):
-    """Every rule is one verb at the three stores; after each they must hold the same."""
+    """Every rule is one verb at every store; after each they must hold the same."""
+
+    redis_url: ClassVar[str | None] = None
 
     def __init__(self) -> None:
         super().__init__()
@@ -100,7 +102,9 @@ class AgreementMachine(RuleBasedStateMachine):
 
     @initialize(cap=st.sampled_from([None, 1]), grace=st.sampled_from([0, 2]), tombstones=st.booleans())
     def open_the_stores(self, cap: int | None, grace: int, tombstones: bool) -> None:
-        self.stores = Lockstep(Path(self.folder.name), cap=cap, grace=grace, tombstones=tombstones)
+        self.stores = Lockstep(
+            Path(self.folder.name), cap=cap, grace=grace, tombstones=tombstones, redis_url=self.redis_url
+        )
         for run_id in RUNS:
             self.stores.submit(run_id, "E")
             self.stores.claim(run_id, fresh=True)
@@ -231,6 +235,9 @@ class AgreementMachine(RuleBasedStateMachine):
 
 
 @pytest.mark.timeout(1200)
-def test_the_stores_agree_with_the_model_in_every_order_of_steps() -> None:
+def test_the_stores_agree_with_the_model_in_every_order_of_steps(redis_of_session: str) -> None:
+    class OnServers(AgreementMachine):
+        redis_url = redis_of_session
+
     chosen = settings(stateful_step_count=100)
-    run_state_machine_as_test(AgreementMachine, settings=chosen)
+    run_state_machine_as_test(OnServers, settings=chosen)

@@ -54,6 +54,10 @@ MANY_PARAMETERS: dict[str, str] = {
     "plaita/engine/expression/registry.py::ExpressionRegistry.register": "the documented signature",
     "plaita/event/core.py::EventBus.register_subscription": "the documented signature",
     "plaita/event/memory.py::InMemoryEventBus.register_subscription": "the documented signature",
+    "plaita/server/task_queue.py::enqueue_task": "the documented signature",
+    "plaita/server/task_queue.py::RedisStreamTaskQueue.__init__": "the documented signature",
+    "plaita/storage/redis.py::RedisExecutionStorage.__init__": "the documented signature",
+    "plaita/storage/redis.py::RedisFlowStorage.__init__": "the documented signature",
     "plaita/ports/queries.py::QueryStore.runs": "a filter is a parameter; all are keywords with defaults",
 }
 MANY_PARAMETERS_FOLDERS = {
@@ -64,6 +68,7 @@ MANY_PARAMETERS_FOLDERS = {
 }
 BROAD_CATCHES: dict[str, str] = {
     "plaita/backends/sqlite/gate.py::SqliteGate._try_batch": "a verb's error belongs to its caller, not to the batch",
+    "plaita/server/task_queue.py::RedisStreamTaskQueue._may_bury": "a guard is foreign code: one that fails keeps",
     "plaita/core/callback.py::call_hook": "a callback is foreign code: an observer must not change what it observes",
     "plaita/core/stepping.py::Steps._subscribe": "an event bus is foreign code",
     "plaita/core/calls.py::_stored": "the text of a foreign error is foreign code too",

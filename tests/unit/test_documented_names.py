@@ -117,16 +117,30 @@ CALLED: Final = {
     "plaita.server.control.ControlCommand": "command graceful timestamp",
     "plaita.server.execution_lease.ExecutionLeaseError": "",
     "plaita.server.execution_lease.NullExecutionLease": "",
+    "plaita.server.execution_lease.RedisExecutionLease": "redis_client key_prefix fence_key_prefix",
     "plaita.server.factory.create_storage_component": "storage_type component_type",
     "plaita.server.registry.ServiceInfo": (
         "instance_id service_type host status start_time metadata active_tasks last_heartbeat"
+    ),
+    "plaita.server.task_queue.RedisStreamTaskQueue": (
+        "redis_client stream_key group_name consumer_name claim_min_idle_ms reclaim_window max_deliveries dlq_key"
+    ),
+    "plaita.server.task_queue.enqueue_task": (
+        "redis_client stream_key task schema_version default_timestamp config_family config_generation "
+        "budget_generation"
     ),
     "plaita.server.tenant_context.current_tenant": "",
     "plaita.server.tenant_context.reset_current_tenant": "token",
     "plaita.server.tenant_context.set_current_tenant": "tenant_id source",
     "plaita.server.tenant_context.tenant_namespace": "tenant_id",
     "plaita.storage.MemoryExecutionStorage": "",
+    "plaita.storage.RedisExecutionStorage": "host port db password client namespace",
+    "plaita.storage.RedisFlowStorage": "host port db password client namespace",
+    "plaita.storage.redis.RedisExecutionStorage": "host port db password client namespace",
+    "plaita.storage.redis.RedisFlowStorage": "host port db password client namespace",
     "plaita.storage.redis.execution_state_ttl_seconds": "",
+    "plaita.RedisExecutionStorage": "host port db password client namespace",
+    "plaita.RedisFlowStorage": "host port db password client namespace",
     "plaita.types.ValidationError": "",
     "plaita.types.get_native_type": "data_type str_value",
     "plaita.types.register_validator": "name func message",
@@ -190,28 +204,19 @@ LATER: Final = (
     "plaita.event.redis.RedisEventStorage",
     "plaita.server.event_filter.EventFilter",
     "plaita.server.flow_worker.FlowWorker",
-    "plaita.server.task_queue.RedisStreamTaskQueue",
     "plaita.event.redis.RedisEventSubscriptionStorage",
     "plaita.server.control.ControlListener",
     "plaita.server.event_reconcile.EventReconciler",
-    "plaita.server.execution_lease.RedisExecutionLease",
     "plaita.server.flow_worker.RedisFlowWorker",
     "plaita.server.registry.ServiceRegistry",
     "plaita.server.services.delay_service.DelayService",
-    "plaita.server.task_queue.enqueue_task",
-    "plaita.storage.RedisExecutionStorage",
-    "plaita.storage.redis.RedisExecutionStorage",
     "plaita.FlowWorker",
     "plaita.LangfuseCallback",
     "plaita.PlaitaClient",
     "plaita.RedisEventBus",
-    "plaita.RedisExecutionStorage",
-    "plaita.RedisFlowStorage",
     "plaita.client.PlaitaClient",
     "plaita.event.RedisEventBus",
     "plaita.event.redis.RedisEventBus",
-    "plaita.storage.RedisFlowStorage",
-    "plaita.storage.redis.RedisFlowStorage",
 )
 """Names of a later release."""
 

@@ -8,6 +8,8 @@ import pytest
 from plaita.base.errors import InputError
 from plaita.settings import SETTINGS, Settings, load_settings, unknown_variables
 
+STORES = "sqlite:///PATH, redis://HOST:PORT/DB, rediss://…, unix:///SOCKET, redis+sentinel://… or memory:"
+
 
 def test_without_anything_the_defaults_hold() -> None:
     assert load_settings({}) == Settings()
@@ -53,8 +55,8 @@ def test_a_list_in_a_variable_is_separated_by_commas() -> None:
         ("PLAITA_LEASE_TTL_SECONDS", "nan", "'nan' is not a number from 3 to 3600"),
         ("PLAITA_EXECUTION_DEADLINE_SECONDS", "inf", "'inf' is not a number from 0.001 to 31536000"),
         ("PLAITA_SQLITE_SYNCHRONOUS", "full", "'full' is not FULL or NORMAL"),
-        ("PLAITA_STORE", "", "'' is not sqlite:///PATH or memory:"),
-        ("PLAITA_STORE", "mysql://x", "'mysql://x' is not sqlite:///PATH or memory:"),
+        ("PLAITA_STORE", "", f"'' is not {STORES}"),
+        ("PLAITA_STORE", "mysql://x", f"'mysql://x' is not {STORES}"),
         ("PLAITA_TIMEZONE", "Mars/Base", "'Mars/Base' is not a time zone known here; write one such as Europe/Berlin"),
     ],
 )

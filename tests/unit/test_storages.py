@@ -402,7 +402,7 @@ def test_storages_are_made_by_name(tmp_path: Path) -> None:
     finally:
         flows.close()
     for kind, component, error in (
-        ("redis", "flow", NotInRelease),
+        ("redis", "event", NotInRelease),
         ("db", "flow", NotSupported),
         ("memory", "x", NotSupported),
     ):

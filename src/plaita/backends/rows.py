@@ -28,6 +28,10 @@ class Limits:
     ``start_every``: of so many promotions one takes the oldest start, so that resumes cannot starve starts (0: never).
     ``message_age_ms``: a producer's message older than that starts, answers and cancels nothing but a live run.
     ``lock_wait_ms``: how long a verb waits while another process writes.
+
+    On Redis, ``row_ttl_ms``: how long the documented row of an ended run is kept; ``claim_min_idle_ms``: when a message
+    is taken from a process that took it and never came to an end; ``dlq_max``: how many entries the documented stream
+    of dead letters has.
     """
 
     lease: LeasePlan = DEFAULT_LEASE
@@ -41,8 +45,11 @@ class Limits:
     wakeups_max: int = 2
     tombstone_ms: int = 30 * DAY_MS
     generation_ms: int = 90 * DAY_MS
+    row_ttl_ms: int = 30 * DAY_MS
     message_age_ms: int = 7 * DAY_MS
     message_bytes_max: int = 16_000_000
+    claim_min_idle_ms: int = 60_000
+    dlq_max: int = 1_000
     lock_wait_ms: int = 5_000
 
 

@@ -15,6 +15,7 @@
     │   ├── EventNotFoundError     PLT-E41  not_found
     │   ├── EventTimeoutError      PLT-E42  timeout: nobody published the event in time
     │   └── EventStorageError      PLT-E43  unavailable
+    ├── TenantContextMissingError  PLT-E13  input_error: nobody said for which tenant
     ├── EvaluationError            PLT-E11  node_error: an expression failed while it ran
     ├── ExpressionSyntaxError      PLT-E12  expression_error: a text is no expression
     └── FlowExecutionException     PLT-E20  how a flow ended; ``code`` is the documented number
@@ -157,6 +158,13 @@ class NotInRelease(NotSupported, ImportError):
     """A documented name that this release does not have yet; it is an ``ImportError`` too."""
 
     reference = "PLT-E10"
+
+
+class TenantContextMissingError(_Worded):
+    """With several tenants nothing is written before it is said for which."""
+
+    reference = "PLT-E13"
+    kind = "input_error"
 
 
 class FlowExecutionException(PlaitaError, RuntimeError):

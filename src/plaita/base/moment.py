@@ -13,7 +13,8 @@ def iso(ms: int | None) -> str | None:
     """Milliseconds since 1970 as ISO 8601 in UTC; times that ISO 8601 cannot write are the last one it can."""
     if ms is None:
         return None
-    at = datetime.fromtimestamp(min(ms, LATEST_MS) / 1000, UTC)
+    seconds, rest = divmod(min(ms, LATEST_MS), 1000)
+    at = datetime.fromtimestamp(seconds, UTC).replace(microsecond=rest * 1000)
     return at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 

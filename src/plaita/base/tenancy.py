@@ -9,19 +9,24 @@ from typing import Final
 DEFAULT_TENANT_ID: Final = "default"
 LEGACY_NAMESPACE: Final = "plaita"
 
-_tenant: ContextVar[str] = ContextVar("plaita_tenant", default=DEFAULT_TENANT_ID)
+_tenant: ContextVar[str | None] = ContextVar("plaita_tenant", default=None)
 
 
 @dataclass(frozen=True, slots=True)
 class TenantToken:
     """What ``reset_current_tenant`` needs."""
 
-    tenant: Token[str]
+    tenant: Token[str | None]
 
 
 def current_tenant() -> str:
     """The tenant of this context."""
-    return _tenant.get()
+    return _tenant.get() or DEFAULT_TENANT_ID
+
+
+def tenant_is_set() -> bool:
+    """Did somebody say, in this context, whose work this is?"""
+    return _tenant.get() is not None
 
 
 def set_current_tenant(tenant_id: str | None, *, source: str = "explicit") -> TenantToken:

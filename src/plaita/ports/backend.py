@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
@@ -12,6 +13,14 @@ from plaita.ports.processes import ProcessRegistry
 from plaita.ports.queries import QueryStore
 from plaita.ports.runs import RunStore
 from plaita.ports.tasks import TaskStore
+
+
+@dataclass(frozen=True, slots=True)
+class Risk:
+    """How a store may lose what it accepted, and what to do about it."""
+
+    message: str
+    hint: str
 
 
 class Backend(RunStore, EventStore, InboxStore, TaskStore, FlowStore, QueryStore, ProcessRegistry, Protocol):
@@ -25,6 +34,9 @@ class Backend(RunStore, EventStore, InboxStore, TaskStore, FlowStore, QueryStore
 
     async def hint(self, timeout_ms: int) -> None:
         """Return when something may have become due, or after the timeout. A hint may be false and may be missed."""
+
+    async def risks(self) -> list[Risk]:
+        """What about this store is not as safe as it could be; asks it, when it has to be asked."""
 
     async def backup(self, path: Path, *, replace: bool = True) -> None:
         """A consistent copy of the whole store as of now, while others work, in a new file at ``path``.

@@ -11,7 +11,7 @@ from plaita.ports.values import RunId
 
 Reason = Literal[
     "invalid_payload", "unknown_type", "unknown_resume_type", "unknown_flow", "conflict", "tombstoned", "too_old",
-    "no_run",
+    "no_run", "unsupported_schema", "max_deliveries", "tenant_disabled",
 ]  # fmt: skip
 """Why a message is a dead letter."""
 
@@ -26,8 +26,9 @@ class Message:
       it was first sent; without an offset in UTC)
     - ``start``: ``flow_id``, ``version`` (the latest without), ``params`` (an object, the input), ``execution_id``,
       ``dedup_key``, ``queue``. Without an id the execution is named after ``dedup_key``, else after the message
-    - ``resume``: ``resume_type`` (``event``, the default, or ``cancel``), ``execution_id``, ``wait_id``, ``data``; with
-      ``event_type`` in place of ``wait_id`` it is an event
+    - ``resume``: ``resume_type`` (``event``, the default, or ``cancel``), ``execution_id``, ``wait_id``, ``data``; the
+      wait may be named in ``data`` as its ``subscription_id``, and ``event_data`` there is then the answer; with
+      ``event_type`` in place of a wait it is an event
     - ``event``: ``event_type``, ``event_id`` (the message id without), ``key`` (``null``: uncorrelated), ``data``
     - ``cancel``: ``execution_id``
 

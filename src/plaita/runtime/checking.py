@@ -37,7 +37,7 @@ async def check(store: Backend, settings: Settings) -> list[Check]:
     await store.bury_dead()
     return [
         Check("store", "ok", f"{store.name} opens and answers"),
-        _durability(store, settings),
+        *await _durability(store, settings),
         await _clock(store),
         await _audit(store),
         await _processes(store),
@@ -46,19 +46,21 @@ async def check(store: Backend, settings: Settings) -> list[Check]:
     ]
 
 
-def _durability(store: Backend, settings: Settings) -> Check:
-    if store.name == "memory:":
-        return Check("durability", "warning", "everything is gone when this process ends", "--store sqlite:///PATH")
+async def _durability(store: Backend, settings: Settings) -> list[Check]:
+    if risks := await store.risks():
+        return [Check("durability", "warning", risk.message, risk.hint) for risk in risks]
     if not store.name.startswith("sqlite:"):
-        return Check("durability", "ok", "an accepted commit survives the death of any process")
+        return [Check("durability", "ok", "an accepted commit survives the death of any process")]
     if settings.store.sqlite_synchronous == "FULL":
-        return Check("durability", "ok", "an accepted commit survives a power cut")
-    return Check(
-        "durability",
-        "warning",
-        "an accepted commit survives the death of any process, not a power cut",
-        "PLAITA_SQLITE_SYNCHRONOUS=FULL",
-    )
+        return [Check("durability", "ok", "an accepted commit survives a power cut")]
+    return [
+        Check(
+            "durability",
+            "warning",
+            "an accepted commit survives the death of any process, not a power cut",
+            "PLAITA_SQLITE_SYNCHRONOUS=FULL",
+        )
+    ]
 
 
 async def _clock(store: Backend) -> Check:

@@ -9,7 +9,7 @@ from plaita.app import open_store, store_opener, strange_variables, worker_optio
 from plaita.base.errors import NotSupported
 from plaita.server.worker.worker import Surroundings, Worker
 from plaita.settings import Settings
-from plaita.telemetry.events import SETTING_UNKNOWN
+from plaita.telemetry.events import SETTING_UNKNOWN, STORE_AT_RISK
 from plaita.telemetry.sink import LogTelemetry
 
 
@@ -31,6 +31,8 @@ async def work(settings: Settings, shift: Shift, stop: asyncio.Event) -> None:
         telemetry.emit(SETTING_UNKNOWN, variable=variable, hint=hint)
     store = open_store(settings)
     try:
+        for risk in await store.risks():
+            telemetry.emit(STORE_AT_RISK, store=store.name, risk=risk.message, hint=risk.hint)
         around = Surroundings(telemetry=telemetry)
         await Worker(store, options, around, renewal_opener=store_opener(settings)).run(stop)
     finally:

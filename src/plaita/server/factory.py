@@ -12,6 +12,7 @@ from plaita.base.errors import NotInRelease, NotSupported
 from plaita.event.memory import InMemoryEventBus, InMemoryEventSubscriptionStorage, MemoryEventStorage
 from plaita.storage.bridge import OpenedStore
 from plaita.storage.memory import MemoryExecutionStorage, MemoryFlowStorage
+from plaita.storage.redis import RedisExecutionStorage, RedisFlowStorage
 from plaita.storage.store import StoreExecutionStorage, StoreFlowStorage
 
 _MEMORY: dict[str, Callable[..., Any]] = {
@@ -22,22 +23,23 @@ _MEMORY: dict[str, Callable[..., Any]] = {
     "subscription": InMemoryEventSubscriptionStorage,
 }
 _STORE: dict[str, Callable[..., Any]] = {"execution": StoreExecutionStorage, "flow": StoreFlowStorage}
+_REDIS: dict[str, Callable[..., Any]] = {"execution": RedisExecutionStorage, "flow": RedisFlowStorage}
 
 
 def create_storage_component(storage_type: str, component_type: str, **kwargs: Any) -> Any:
-    """A storage of a kind: ``memory``, or ``sqlite`` with ``path`` (``execution`` and ``flow`` only).
+    """A storage of a kind: ``memory``; ``sqlite`` with ``path``, or ``redis`` (``execution`` and ``flow`` only).
 
     ``component_type`` is ``execution``, ``flow``, ``event`` (a bus), ``event_storage`` or ``subscription``. Raises
     ``NotInRelease`` for ``redis`` and ``NotSupported`` for any other kind.
     """
-    if storage_type == "redis":
-        raise NotInRelease(f"storage_type 'redis' is not available in this release: {REDIS[0]}", REDIS[1])
-    known = {"memory": _MEMORY, "sqlite": _STORE}.get(storage_type)
+    known = {"memory": _MEMORY, "sqlite": _STORE, "redis": _REDIS}.get(storage_type)
     if known is None:
-        raise NotSupported(f"there is no storage type {storage_type!r}", "types: memory, sqlite")
+        raise NotSupported(f"there is no storage type {storage_type!r}", "types: memory, sqlite, redis")
+    if storage_type == "redis" and component_type in _MEMORY.keys() - known.keys():
+        raise NotInRelease(f"{component_type!r} on redis is not available in this release: {REDIS[0]}", REDIS[1])
     if component_type not in known:
         raise NotSupported(f"{storage_type!r} has no {component_type!r}", f"it has: {', '.join(known)}")
-    if storage_type == "memory":
+    if storage_type != "sqlite":
         return known[component_type](**kwargs)
     if set(kwargs) != {"path"}:
         given = ", ".join(sorted(kwargs)) or "nothing"

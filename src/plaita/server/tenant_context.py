@@ -1,5 +1,6 @@
 """The tenant of the running context, under its documented path."""
 
+from plaita.base.errors import TenantContextMissingError
 from plaita.base.tenancy import (
     DEFAULT_TENANT_ID,
     LEGACY_NAMESPACE,
@@ -11,6 +12,6 @@ from plaita.base.tenancy import (
 )
 
 __all__ = [
-    "DEFAULT_TENANT_ID", "LEGACY_NAMESPACE", "TenantToken", "current_tenant", "reset_current_tenant",
-    "set_current_tenant", "tenant_namespace",
+    "DEFAULT_TENANT_ID", "LEGACY_NAMESPACE", "TenantContextMissingError", "TenantToken", "current_tenant",
+    "reset_current_tenant", "set_current_tenant", "tenant_namespace",
 ]  # fmt: skip

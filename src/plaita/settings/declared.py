@@ -18,8 +18,8 @@ class StoreSettings:
             "PLAITA_STORE",
             "text",
             "The store. A relative SQLite path inside `.plaita/` is looked for upwards from the working directory.",
-            pattern=r"memory:|(?:sqlite:///|redis://|rediss://|unix://).+",
-            expected="sqlite:///PATH, redis://HOST:PORT/DB, rediss://…, unix://SOCKET or memory:",
+            pattern=r"memory:|(?:sqlite:///|rediss?://|rediss?\+sentinel://|unix://).+",
+            expected="sqlite:///PATH, redis://HOST:PORT/DB, rediss://…, unix:///SOCKET, redis+sentinel://… or memory:",
         ),
     )
     sqlite_synchronous: Literal["FULL", "NORMAL"] = declare(
@@ -29,6 +29,35 @@ class StoreSettings:
             "choice",
             "`FULL`: an accepted commit survives a power cut. `NORMAL`: it survives the death of any process.",
             choices=("FULL", "NORMAL"),
+        ),
+    )
+    tenancy: Literal["single", "multi"] = declare(
+        "single",
+        Setting(
+            "PLAITA_TENANCY",
+            "choice",
+            "`multi`: the storages of the documented interface write only once a tenant was set.",
+            choices=("single", "multi"),
+        ),
+    )
+    dlq_max_len: int = declare(
+        1_000,
+        Setting(
+            "PLAITA_DLQ_MAX_LEN",
+            "whole number",
+            "Entries the stream of dead letters keeps on Redis.",
+            least=1,
+            most=10_000_000,
+        ),
+    )
+    claim_min_idle_ms: int = declare(
+        60_000,
+        Setting(
+            "PLAITA_CLAIM_MIN_IDLE_MS",
+            "whole number",
+            "After how many milliseconds a message is taken from a process that took it and did not finish. On Redis.",
+            least=1,
+            most=86_400_000,
         ),
     )
     retention_days: int = declare(

@@ -13,7 +13,7 @@ Kind = Literal["whole number", "number", "text", "choice", "list", "switch"]
 METADATA_KEY = "setting"
 _WHOLE = re.compile(r"[+-]?\d{1,18}", re.ASCII)
 _SHOWN_MAX = 60
-_LOGIN = re.compile(r"(?<=://)[^/\s]*@")
+_LOGIN = re.compile(r"(?<=://)\S*@")
 _SWITCH = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False}
 
 

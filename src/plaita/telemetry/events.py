@@ -46,13 +46,16 @@ HOLDERS_RELEASED: Final[Event] = declare(
     metric=Metric("plaita_holders_released", "sum", "count"),
 )  # fmt: skip
 RENEWAL_FAILED: Final[Event] = declare(
-    "renewal_failed", "warning", "Leases could not be renewed; the next period tries again.", "holder error",
+    "renewal_failed", "warning", "Leases could not be renewed; it is tried again, within a period.", "holder error",
     metric="plaita_renewals_failed",
 )  # fmt: skip
 STORE_UNAVAILABLE: Final[Event] = declare(
     "store_unavailable", "error", "The store did not answer; the same request is sent again.", "store verb error",
     metric="plaita_store_unavailable",
 )  # fmt: skip
+STORE_AT_RISK: Final[Event] = declare(
+    "store_at_risk", "warning", "The store may lose what it accepted, as it is set up now.", "store risk hint"
+)
 
 # What is given up, clamped or replaced.
 THREAD_ABANDONED: Final[Event] = declare(

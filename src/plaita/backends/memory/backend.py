@@ -24,6 +24,7 @@ from plaita.backends.verbs.claim import release
 from plaita.base.clock import Clock, SystemClock
 from plaita.base.errors import NotSupported
 from plaita.policy.lease import plan_lease
+from plaita.ports.backend import Risk
 from plaita.ports.processes import Process
 
 T = TypeVar("T")
@@ -120,6 +121,9 @@ class MemoryBackend(GatedRuns, GatedInbox, GatedDesk, GatedQueries):
     async def bury_dead(self) -> int:
         """Nobody can die without this store."""
         return 0
+
+    async def risks(self) -> list[Risk]:
+        return [Risk("everything is gone when this process ends", "--store sqlite:///PATH")]
 
     async def backup(self, path: Path, *, replace: bool = True) -> None:
         raise NotSupported("a store in memory cannot be copied", "only a store in a file can")

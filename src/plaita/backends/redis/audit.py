@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 
 from plaita.backends.audit import audit
@@ -9,6 +10,7 @@ from plaita.backends.memory.backend import MemoryRows
 from plaita.backends.memory.tables import Tables
 from plaita.backends.redis.snapshot import read_tables
 from plaita.backends.redis.talk import Talk
+from plaita.backends.rows import WaitRow
 from plaita.base.json import encode
 
 STATUSES = ("queued", "running", "suspended", "completed", "error", "cancelled")
@@ -16,6 +18,7 @@ STATUSES = ("queued", "running", "suspended", "completed", "error", "cancelled")
 
 async def audit_store(talk: Talk) -> list[str]:
     """Every difference in words; an empty list is the only good answer. Reads the whole store."""
+    talk = talk.aside()
     tables = await read_tables(talk)
     now_ms: int = await talk.run("now")
     issues = audit(MemoryRows(tables, talk.limits, now_ms))
@@ -41,17 +44,24 @@ async def _of_slots(talk: Talk, tables: Tables) -> AsyncIterator[str]:
 
 
 async def _of_waits(talk: Talk, tables: Tables) -> AsyncIterator[str]:
-    for rid, run in tables.runs.items():
-        for wait in tables.belongings[rid].waits.values():
-            if wait.kind != "event":
-                continue
-            place = talk.key("waiting", wait.event_type)
-            if wait.key is not None:
-                place = talk.key("waiting_keyed", wait.event_type, wait.key)
-            arm = await talk.call("ZSCORE", place, _member(run.run_id, wait.wait_id))
-            wanted = wait.arm if wait.state == "open" else None
-            if (None if arm is None else int(arm)) != wanted:
-                yield f"run {run.run_id}: wait {wait.wait_id!r} is {wait.state} and the index of waits disagrees"
+    waits = [
+        (run.run_id, wait)
+        for rid, run in tables.runs.items()
+        for wait in tables.belongings[rid].waits.values()
+        if wait.kind == "event"
+    ]
+    arms = await asyncio.gather(
+        *(talk.call("ZSCORE", _place(talk, wait), _member(run_id, wait.wait_id)) for run_id, wait in waits)
+    )
+    for (run_id, wait), arm in zip(waits, arms, strict=True):
+        if (None if arm is None else int(arm)) != (wait.arm if wait.state == "open" else None):
+            yield f"run {run_id}: wait {wait.wait_id!r} is {wait.state} and the index of waits disagrees"
+
+
+def _place(talk: Talk, wait: WaitRow) -> str:
+    if wait.key is None:
+        return talk.key("waiting", wait.event_type)
+    return talk.key("waiting_keyed", wait.event_type, wait.key)
 
 
 def _member(run_id: str, wait_id: str) -> bytes:

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from contextlib import suppress
 from pathlib import Path
 
+from plaita.backends.redis.address import read_address
 from plaita.backends.redis.desk import RedisDesk
 from plaita.backends.redis.hints import Hints
 from plaita.backends.redis.inbox import RedisInbox
 from plaita.backends.redis.keys import PREFIX
 from plaita.backends.redis.link import Link
 from plaita.backends.redis.runs import RedisRuns
-from plaita.backends.redis.talk import Talk
+from plaita.backends.redis.talk import Links, Talk
 from plaita.backends.rows import Limits
 from plaita.base.clock import Clock
 from plaita.base.errors import NotSupported, Unavailable
 from plaita.base.json import decode, encode
 from plaita.policy.lease import plan_lease
+from plaita.ports.backend import Risk
 from plaita.ports.processes import Process
 from plaita.ports.values import RunId
 
@@ -28,7 +31,10 @@ OVERDUE_MS = 50
 
 class RedisBackend(RedisRuns, RedisDesk, RedisInbox):
     """A store on a Redis server. ``limits`` overrides what ``lease_ms`` and ``cap`` say; ``clock`` ``None`` is the
-    server's. Opens its connection when it is first used, on the event loop it belongs to. Raises ``Unavailable``."""
+    server's. Opens its connections when they are first used, on the event loop it belongs to.
+
+    Raises ``InputError`` for a URL that makes no sense; every method raises ``Unavailable``, and ``NotSupported`` when
+    the server cannot hold a store."""
 
     def __init__(
         self,
@@ -40,15 +46,18 @@ class RedisBackend(RedisRuns, RedisDesk, RedisInbox):
         limits: Limits | None = None,
         prefix: str = PREFIX,
     ) -> None:
-        self._link = Link(url)
+        address = read_address(url)
+        self._links = Links(Link(address), Link(address))
         limits = limits or Limits(lease=plan_lease(lease_ms), cap=cap)
-        super().__init__(Talk(self._link, limits, clock, prefix))
-        self._hints = Hints(url, self._talk.key("hints"))
+        super().__init__(Talk(self._links, limits, clock, prefix))
+        self._hints = Hints(address, self._talk.key("hints"))
         self._announced: dict[str, Process] = {}
+        self._reminder: asyncio.Task[None] | None = None
+        self._owner = os.getpid()
 
     @property
     def name(self) -> str:
-        return self._link.name
+        return self._talk.name
 
     async def hint(self, timeout_ms: int) -> None:
         earliest, now_ms = await self._talk.run("next_due")
@@ -58,7 +67,20 @@ class RedisBackend(RedisRuns, RedisDesk, RedisInbox):
 
     async def announce(self, process: Process) -> None:
         self._announced[process.holder] = process
+        await self._say_alive(process)
+        if self._reminder is None or self._reminder.done():
+            self._reminder = asyncio.create_task(self._remind())
+
+    async def _say_alive(self, process: Process) -> None:
         await self._talk.run("announce", holder=process.holder, record=_record(process), ttl=PROCESS_TTL_MS)
+
+    async def _remind(self) -> None:
+        """An announcement runs out: it is said again while the process lives."""
+        while True:
+            await asyncio.sleep(PROCESS_TTL_MS / 3_000)
+            for process in list(self._announced.values()):
+                with suppress(Unavailable):
+                    await self._say_alive(process)
 
     async def withdraw(self, holder: str) -> None:
         self._announced.pop(holder, None)
@@ -75,15 +97,22 @@ class RedisBackend(RedisRuns, RedisDesk, RedisInbox):
         """Whether a process of another machine lives is known by its leases alone."""
         return 0
 
+    async def risks(self) -> list[Risk]:
+        await self._talk.run("now")
+        server = self._links.main.server
+        return [] if server is None else server.risks()
+
     async def backup(self, path: Path, *, replace: bool = True) -> None:
         raise NotSupported(f"the store {self.name} is no file", "copy what Redis itself writes (BGSAVE, or its AOF)")
 
     async def close(self) -> None:
-        with suppress(Unavailable):
-            for holder in list(self._announced):
-                await self.withdraw(holder)
+        if self._reminder is not None and self._owner == os.getpid():
+            self._reminder.cancel()
+            with suppress(Unavailable):
+                for holder in list(self._announced):
+                    await self.withdraw(holder)
         await self._hints.close()
-        await self._link.close()
+        await self._links.close()
 
 
 def _record(process: Process) -> bytes:

@@ -87,7 +87,7 @@ def claim_of(reply: Sequence[Any], lease_ms: int) -> Claim:
     return Claim(header_of(stored, data), token, mails_of(mails), bool(cancel), now_ms, lease_ms)
 
 
-def start_args(s: Submission) -> dict[str, Arg]:
+def start_args(s: Submission) -> dict[str, Arg | None]:
     """A start, with the incarnation it gets if it is new."""
     return {
         "id": s.run_id, "incarnation": new_id(), "facts": facts_bytes(s), "input": s.input, "digest": s.digest,
@@ -114,7 +114,7 @@ def step_args(step: Step) -> dict[str, Any]:
             value
             for spawn in step.spawns
             for value in (
-                spawn.wait_id, spawn.submission.run_id, new_id(), facts_bytes(spawn.submission),
+                spawn.wait_id or "", spawn.submission.run_id, new_id(), facts_bytes(spawn.submission),
                 spawn.submission.digest, spawn.submission.input,
             )
         ],
@@ -127,28 +127,43 @@ def adoption_args(state: Adoption) -> dict[str, Any]:
     return {**next_args(state.next), "put": put, "arms": arm_args(state.arms)}
 
 
-def next_args(following: Next) -> dict[str, Arg]:
+def next_args(following: Next) -> dict[str, Arg | None]:
     match following:
         case Park(due_ms, retry_ms):
-            return {"kind": "park", "a": due_ms, "b": retry_ms, "c": None}
+            return _next("park", due_ms, retry_ms)
         case Block(reason):
-            return {"kind": "block", "a": reason, "b": None, "c": None}
+            return _next("block", reason)
         case End(status, output, error):
-            return {"kind": "end", "a": status, "b": output, "c": error}
-    word = {"Keep": "keep", "HandBack": "hand_back"}[type(following).__name__]
-    return {"kind": word, "a": None, "b": None, "c": None}
+            return _next("end", status, output, error)
+    return _next({"Keep": "keep", "HandBack": "hand_back"}[type(following).__name__])
+
+
+def _next(kind: str, a: Arg | None = None, b: Arg | None = None, c: bytes | None = None) -> dict[str, Arg | None]:
+    return {"kind": kind, "a": a, "b": b, "c": c, "failed_node": failed_node(c)}
+
+
+def failed_node(error: bytes | None) -> str | None:
+    """The node an error came from, as the documented row names it."""
+    found = decode(error) if error else None
+    path = found.get("path") if isinstance(found, dict) else None
+    return str(path[-1]) if path else None
 
 
 def arm_args(arms: Sequence[Arm]) -> list[Arg]:
+    """Thirteen values an arm; what is absent or false is empty."""
     args: list[Arg] = []
     for arm in arms:
         task = arm.task
-        approvers = b"" if task is None else encode(sorted(set(task.approvers)) or [EVERYBODY])
         args += (
-            arm.wait_id, arm.kind, arm.node_id, arm.address, arm.event_type, arm.key is not None, arm.key,
-            arm.by_filter, arm.reuse, arm.deadline_ms, None if task is None else new_id()[:TASK_ID_LENGTH],
-            None if task is None else spec_bytes(task), approvers,
+            arm.wait_id, arm.kind, arm.node_id, arm.address, arm.event_type, "" if arm.key is None else 1,
+            arm.key or "", 1 if arm.by_filter else "", 1 if arm.reuse else "",
+            "" if arm.deadline_ms is None else arm.deadline_ms,
         )  # fmt: skip
+        if task is None:
+            args += ("", "", "")
+        else:
+            approvers = encode(sorted(set(task.approvers)) or [EVERYBODY])
+            args += (new_id()[:TASK_ID_LENGTH], spec_bytes(task), approvers)
     return args
 
 
@@ -191,3 +206,8 @@ def task_of(task_id: str, fields: dict[str, bytes]) -> Task:
 def pairs(reply: Sequence[bytes]) -> dict[str, bytes]:
     """A flat list of names and values, as the server answers a hash."""
     return {reply[i].decode(): reply[i + 1] for i in range(0, len(reply), 2)}
+
+
+def pairs_of_text(reply: Sequence[bytes]) -> dict[str, bytes]:
+    """The same for names that others chose."""
+    return {reply[i].decode(errors="replace"): reply[i + 1] for i in range(0, len(reply), 2)}

@@ -3,28 +3,32 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
-from redis.asyncio import Redis
-from redis.asyncio.client import PubSub
-from redis.backoff import NoBackoff
 from redis.exceptions import RedisError
-from redis.retry import Retry
+
+from plaita.backends.redis.address import CONNECT_S, Address
+from plaita.base.errors import Unavailable
 
 REST_S = 1.0
 """Between two tries to listen while the server is away."""
 
 
 class Hints:
-    """Listens from the first ``wait`` on."""
+    """Listens from the first ``wait`` on, on a connection of its own."""
 
-    def __init__(self, url: str, channel: str) -> None:
-        self._url, self._channel = url, channel
+    def __init__(self, address: Address, channel: str) -> None:
+        self._address, self._channel = address, channel
         self._stirred = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
+        self._left: list[asyncio.Task[None]] = []
 
     async def wait(self, timeout_ms: int) -> None:
         """Return at a hint, or after the timeout."""
-        if self._task is None:
+        if not self._listens():
+            # Kept: it may be that of the process this one was forked from.
+            self._left += [] if self._task is None else [self._task]
+            self._stirred = asyncio.Event()
             self._task = asyncio.create_task(self._listen())
         try:
             async with asyncio.timeout(timeout_ms / 1000):
@@ -35,24 +39,31 @@ class Hints:
 
     async def close(self) -> None:
         """Stop listening."""
-        if self._task is not None:
+        if self._task is not None and self._listens():
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
 
+    def _listens(self) -> bool:
+        task = self._task
+        return task is not None and not task.done() and task.get_loop() is asyncio.get_running_loop()
+
     async def _listen(self) -> None:
         while True:
-            client = Redis.from_url(self._url, protocol=2, retry=Retry(NoBackoff(), 0), socket_timeout=None)
             try:
-                async with client.pubsub() as channel:
-                    await self._hear(channel)
-            except (RedisError, OSError):
+                connection = await self._address.connection()
+                try:
+                    await self._hear(connection)
+                finally:
+                    await connection.disconnect(nowait=True)
+            except (RedisError, OSError, EOFError, Unavailable):
                 await asyncio.sleep(REST_S)
-            finally:
-                await client.aclose()
 
-    async def _hear(self, channel: PubSub) -> None:
-        await channel.subscribe(self._channel)
-        # What became due while nobody listened is seen by whoever asks now.
-        self._stirred.set()
-        async for _ in channel.listen():
+    async def _hear(self, connection: Any) -> None:
+        async with asyncio.timeout(CONNECT_S):
+            await connection.connect()
+            await connection.send_command("SUBSCRIBE", self._channel)
+            await connection.read_response()
+        while True:
+            # What became due while nobody listened is seen by whoever asks now.
             self._stirred.set()
+            await connection.read_response()

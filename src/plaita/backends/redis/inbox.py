@@ -7,6 +7,7 @@ from typing import Any
 
 from plaita.backends.redis.codec import facts_bytes, pairs
 from plaita.backends.redis.desk import published
+from plaita.backends.redis.entries import Entry, entry_of, quotation, refusal
 from plaita.backends.redis.queries import RedisQueries
 from plaita.backends.redis.runs import cancelled, woken
 from plaita.backends.redis.talk import Talk
@@ -44,6 +45,8 @@ class RedisInbox(RedisQueries):
     """Messages of producers."""
 
     _talk: Talk
+    _consumer = ""
+    _intake = "new"
 
     async def flow(self, flow_id: str, version: str = "") -> FlowVersion | None:
         raise NotImplementedError
@@ -53,14 +56,23 @@ class RedisInbox(RedisQueries):
         return Offered(duplicate=bool(await self._talk.run("offer", id=message_id, body=body)))
 
     async def accept(self, n: int) -> list[Accepted]:
-        entries = await self._talk.call("XRANGE", self._talk.key("inbox"), "-", "+", "COUNT", n)
+        state, self._intake = self._intake, "known"
+        try:
+            return await self._accept_some(n, state)
+        except BaseException:
+            # What was taken and not carried out stays with this consumer: it looks there first.
+            self._intake = "again"
+            raise
+
+    async def _accept_some(self, n: int, state: str) -> list[Accepted]:
+        self._consumer = self._consumer or new_id()
+        idle_ms = self._talk.limits.claim_min_idle_ms
+        received = await self._talk.run("receive", consumer=self._consumer, n=n, idle=idle_ms, state=state)
         accepted = []
-        for entry, flat in entries:
-            fields = pairs(flat)
-            message = Message(fields["message_id"].decode(), fields["payload"], int(fields["at"]))
-            outcome = await self._accept(entry, message)
+        for entry in map(entry_of, received):
+            outcome = await self._accept(entry)
             if outcome is not None:
-                accepted.append(Accepted(message.message_id, outcome))
+                accepted.append(Accepted(entry.message.message_id, outcome))
         return accepted
 
     async def dead_letters(self, *, limit: int = 100, cursor: str = "") -> tuple[list[DeadLetter], str]:
@@ -79,10 +91,15 @@ class RedisInbox(RedisQueries):
         count: int = await self._talk.call("XLEN", self._talk.key("inbox"))
         return count
 
-    async def _accept(self, entry: bytes, message: Message) -> Outcome | None:
+    async def _accept(self, entry: Entry) -> Outcome | None:
         """Carry a message out; ``None`` when somebody else has."""
-        wanted = read(message)
-        common = {"entry": entry, "message": message.message_id, "body": message.body, "at": message.at_ms}
+        message, limits = entry.message, self._talk.limits
+        wanted = refusal(entry, limits.tries_max) or read(message)
+        members, quoted = quotation(entry, is_sound=not isinstance(wanted, DeadLettered))
+        common = {
+            "entry": entry.id, "message": message.message_id, "body": message.body, "at": message.at_ms,
+            "quotation": members, "quoted": quoted, "dlq_max": limits.dlq_max,
+        }  # fmt: skip
         while True:
             if isinstance(wanted, DeadLettered):
                 said = {**_EMPTY, "kind": wanted.reason, "since": 0, "texts": [wanted.reason, wanted.detail]}

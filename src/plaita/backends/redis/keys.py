@@ -1,7 +1,8 @@
 """Every key of the store, named once. The scripts get the same names as Lua functions made from this table.
 
 ``{0}`` stands for the first part of a key; ``{n}`` is the length of the first part, where two parts would otherwise
-run into each other. Keys of the documented layout keep their names; all others are ours.
+run into each other. An id may contain colons, so it stands at the end of a key. Keys of the documented layout keep
+their names; all others are ours.
 """
 
 from __future__ import annotations
@@ -13,13 +14,20 @@ PREFIX: Final = "plaita"
 NAMES: Final[dict[str, str]] = {
     # one run
     "run": "run:{0}",
-    "frames": "run:{0}:f",
-    "waits": "run:{0}:w",
-    "consumed": "run:{0}:e",
-    "log": "run:{0}:log",
-    "names": "run:{0}:names",
+    "frames": "run.frames:{0}",
+    "waits": "run.waits:{0}",
+    "consumed": "run.consumed:{0}",
+    "log": "run.log:{0}",
+    "names": "run.names:{0}",
     "name": "name:{0}",
     "grave": "grave:{0}",
+    # one run as the documented layout shows it; {0} is the part of its tenant, with its colon
+    "execution": "{0}execution:{1}",
+    "execution_index": "{0}execution:index",
+    "execution_lease": "{0}execution:lease:{1}",
+    "execution_fence": "{0}execution:fence:{1}",
+    "execution_fencegen": "{0}execution:fencegen:{1}",
+    "execution_tombstone": "exec_tombstone:{0}",
     # what is due, who holds what, who counts as running
     "due": "queue:{0}:due:{1}",
     "leases": "queue:{0}:leases",
@@ -56,6 +64,8 @@ NAMES: Final[dict[str, str]] = {
     "tasks_of": "tasks:of:{0}",
     "inbox": "flow:queue",
     "offered": "flow:queue:offered",
+    "dlq": "flow:queue:dlq",
+    "tenant_status": "tenant_status",
     "dead": "dead",
     "dead_letter": "dead:{0}",
     "closure": "closure:{0}",
@@ -67,6 +77,44 @@ NAMES: Final[dict[str, str]] = {
     "hints": "hints",
 }
 
+RESERVED: Final = frozenset(
+    {template.partition(":")[0] for template in NAMES.values() if not template.startswith("{")}
+    | set(
+        [
+            "execution",
+            "event",
+            "events",
+            "registry",
+            "logs",
+            "control",
+            "subscription",
+            "processed",
+            "schedules",
+            "schedule",
+            "delay",
+        ]
+    )
+    | set(
+        [
+            "start-dedup",
+            "tenant_status",
+            "tenant_quota",
+            "event_filter",
+            "event_reconcile",
+            "dispatch",
+            "affinity",
+            "dlq",
+        ]
+    )
+    | set(["approval", "http_callback", "redis_queue", "kafka_queue", "sse", "nonce"])
+)
+"""First parts of keys: a tenant named like one has no keys of its own in the documented layout."""
+
+
+def partition(tenant: str) -> str:
+    """The part of a documented key that names its tenant; empty for the default one."""
+    return "" if tenant == "default" else f"{tenant}:"
+
 
 def key(name: str, *parts: str | int, prefix: str = PREFIX) -> str:
     """One key: ``key("run", "a") == "plaita:run:a"``."""
@@ -76,7 +124,9 @@ def key(name: str, *parts: str | int, prefix: str = PREFIX) -> str:
 
 def lua_functions(prefix: str = PREFIX) -> str:
     """The same table for scripts: one function a name, for example ``run_key(id)``."""
-    return "\n".join(_function(name, f"{prefix}:{template}") for name, template in NAMES.items())
+    reserved = ", ".join(f"['{name}'] = true" for name in sorted(RESERVED))
+    functions = [_function(name, f"{prefix}:{template}") for name, template in NAMES.items()]
+    return "\n".join([f"local RESERVED = {{{reserved}}}", *functions])
 
 
 def _function(name: str, template: str) -> str:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-import re
+import os
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, cast
+from dataclasses import dataclass, field
+from typing import Any, Final, cast
 
-from redis.asyncio import Connection, ConnectionPool
-from redis.backoff import NoBackoff
+from hiredis import pack_command
+from redis.asyncio import Connection
 from redis.exceptions import (
     AuthenticationError,
+    BusyLoadingError,
+    MasterDownError,
     NoPermissionError,
     NoScriptError,
     OutOfMemoryError,
@@ -20,150 +22,252 @@ from redis.exceptions import (
     RedisError,
     ResponseError,
 )  # fmt: skip
-from redis.retry import Retry
 
+from plaita.backends.redis.address import CONNECT_S, Address
+from plaita.backends.redis.greeting import Server, greet
 from plaita.backends.redis.scripts import Arg, Script
-from plaita.base.errors import Unavailable
+from plaita.base.errors import NotSupported, Unavailable
 
-CONNECT_S = 5.0
-REPLY_S = 10.0
-"""How long a reply may take. A script is done in milliseconds; a server that is silent for longer is away."""
-WATCH_S = 1.0
-PACK_BYTES_MAX = 1_000_000
-BUSY = ("LOADING", "MASTERDOWN", "BUSY", "MISCONF", "NOREPLICAS", "UNKILLABLE")
-"""Words of the server that pass: a restart, a fail-over, a disk that is full."""
-_LOGIN = re.compile(r"(?<=://)[^/\s]*@")
-MISTAKE = "MISTAKE "
+SILENT_MAX: Final = 10
+"""So many looks in a row without a word while a reply is due, and the server is away. A script is done in milliseconds.
+Looks are counted, not time, so that a process that was stopped itself reads what came meanwhile."""
+LOOK_S: Final = 1.0
+REST_S: Final = 0.05
+"""Between two tries to connect."""
+PACK_BYTES_MAX: Final = 1_000_000
+PASSING: Final = ("BUSY", "MISCONF", "NOREPLICAS")
+"""Words of a server that cannot now: a long script, a full disk, a replica that is away. A restart and a fail-over have
+exceptions of their own."""
+STOPPED: Final = "Script killed by user"
+FORBIDDEN: Final = "The user executing the script can't"
+MISTAKE: Final = "MISTAKE "
 """How a script says that its caller made a mistake: nothing was written."""
+LOGIN_HINT: Final = "check user and password of the URL, and what the user may do"
 
 
 @dataclass(slots=True)
-class _Sent:
+class _Asked:
     """A command and who waits for its reply; ``script`` when it may have to be sent with its text."""
 
-    command: tuple[Arg, ...]
+    packed: bytes
     answer: asyncio.Future[Any]
-    script: Script | None
-    at: float = 0.0
+    script: Script | None = None
+    args: Sequence[Arg] = ()
+
+
+@dataclass(slots=True, eq=False)
+class _Line:
+    """An open connection and what is under way on it, in the order of the replies."""
+
+    connection: Connection
+    sent: deque[_Asked] = field(default_factory=deque)
+    reader: asyncio.Task[None] | None = None
+    heard: bool = False
+    silent: int = 0
 
 
 class Link:
-    """A connection that is opened when it is first needed, and again after it was lost. Nothing is sent twice: what was
-    under way when the connection broke is ``Unavailable``, and the caller decides. Belongs to one event loop."""
+    """A connection that is opened when it is first needed, and again after it was lost. Nothing is sent twice but what
+    the server says it did not run: what was under way when the connection broke is ``Unavailable``, and the caller
+    decides. What had not left yet leaves on the next connection.
 
-    def __init__(self, url: str) -> None:
-        self.name = _LOGIN.sub("", url)
-        self._pool = ConnectionPool.from_url(
-            url, protocol=2, socket_connect_timeout=CONNECT_S, socket_timeout=None, retry=Retry(NoBackoff(), 0)
-        )
-        self._waiting: deque[_Sent] = deque()
-        self._sent: deque[_Sent] = deque()
-        self._connection: Connection | None = None
-        self._sender: asyncio.Task[None] | None = None
-        self._reader: asyncio.Task[None] | None = None
+    Belongs to the event loop that uses it; a forked process and a loop after the end of the first begin anew.
+    ``server`` is what the other side said of itself, when it did.
+    """
+
+    def __init__(self, address: Address) -> None:
+        self.name = address.name
+        self.server: Server | None = None
+        self._address = address
+        self._home: tuple[int, asyncio.AbstractEventLoop] | None = None
+        self._left: list[object] = []
+        self._closed = False
+        self._begin()
+
+    def _begin(self) -> None:
+        self._waiting: deque[_Asked] = deque()
         self._filled = asyncio.Event()
+        self._line: _Line | None = None
+        self._sender: asyncio.Task[None] | None = None
 
     def run(self, script: Script, args: Sequence[Arg]) -> asyncio.Future[Any]:
         """Run a script; its reply, or ``Unavailable``, ``ValueError`` for a caller's mistake."""
-        return self._put(_Sent(("EVALSHA", script.sha, 0, *args), self._future(), script))
+        packed = _packed("EVALSHA", script.sha, 0, *args)
+        return self._put(_Asked(packed, self._future(), script, args))
 
     def call(self, *command: Arg) -> asyncio.Future[Any]:
         """Send one command; its reply as bytes, numbers and lists."""
-        return self._put(_Sent(command, self._future(), None))
+        return self._put(_Asked(_packed(*command), self._future()))
 
     async def close(self) -> None:
-        """Give the connection back; what still waits is ``Unavailable``."""
-        for task in (self._sender, self._reader):
-            if task is not None:
-                task.cancel()
-        await self._drop(Unavailable(f"the store {self.name} was closed"))
+        """Give the connection back; what still waits, and whatever comes later, is ``Unavailable``."""
+        self._closed = True
+        if self._home != (os.getpid(), asyncio.get_running_loop()):
+            return
+        tasks = [] if self._sender is None else [self._sender]
+        if self._line is not None:
+            tasks += [] if self._line.reader is None else [self._line.reader]
+            self._lose(self._line, self._gone())
+        self._fail(self._waiting, self._gone())
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
-    @staticmethod
-    def _future() -> asyncio.Future[Any]:
-        return asyncio.get_running_loop().create_future()
+    def _future(self) -> asyncio.Future[Any]:
+        loop = asyncio.get_running_loop()
+        home = (os.getpid(), loop)
+        if self._home != home:
+            if self._home is not None and self._home[0] == home[0] and not self._home[1].is_closed():
+                raise RuntimeError(f"the store {self.name} is used from two event loops; open it once for each")
+            # Kept and not closed: they may be those of the process this one was forked from.
+            self._left += [self._line, self._sender]
+            self._home = home
+            self._begin()
+        return loop.create_future()
 
-    def _put(self, sent: _Sent) -> asyncio.Future[Any]:
-        self._waiting.append(sent)
+    def _put(self, asked: _Asked) -> asyncio.Future[Any]:
+        if self._closed:
+            asked.answer.set_exception(self._gone())
+            return asked.answer
+        self._waiting.append(asked)
         self._filled.set()
-        if self._sender is None or self._sender.done():
+        if self._sender is None:
             self._sender = asyncio.create_task(self._send())
-        return sent.answer
+        return asked.answer
 
     async def _send(self) -> None:
         """Send what waits, as long as there is a connection to send it on."""
-        loop = asyncio.get_running_loop()
-        while True:
-            await self._filled.wait()
-            self._filled.clear()
-            try:
-                connection = await self._connected()
-                while self._waiting:
-                    batch = self._take(loop.time())
-                    await connection.send_packed_command(
-                        connection.pack_commands(cast(Any, [s.command for s in batch])), False
-                    )
-            except (RedisError, OSError, EOFError, TimeoutError) as e:
-                await self._drop(self._unavailable(e))
+        waiting = self._waiting
+        try:
+            while True:
+                await self._filled.wait()
+                self._filled.clear()
+                while waiting:
+                    line = self._line or await self._open()
+                    if line is None:
+                        continue
+                    batch = self._take(line)
+                    try:
+                        await line.connection.send_packed_command(batch, False)
+                    except (RedisError, OSError) as e:
+                        self._lose(line, self._lost(e))
+        finally:
+            self._fail(waiting, self._gone())
+            if self._waiting is waiting:
+                self._sender = None
 
-    def _take(self, now: float) -> list[_Sent]:
-        batch: list[_Sent] = []
+    def _take(self, line: _Line) -> list[bytes]:
+        """Commands as they go over the wire, up to a bound."""
+        batch: list[bytes] = []
         size = 0
         while self._waiting and size < PACK_BYTES_MAX:
-            sent = self._waiting.popleft()
-            if sent.answer.done():
+            asked = self._waiting.popleft()
+            if asked.answer.done():
                 continue
-            sent.at = now
-            size += sum(len(arg) for arg in sent.command if isinstance(arg, str | bytes))
-            batch.append(sent)
-            self._sent.append(sent)
+            batch.append(asked.packed)
+            size += len(asked.packed)
+            asked.packed = b""
+            line.sent.append(asked)
         return batch
 
-    async def _connected(self) -> Connection:
-        if self._connection is None:
-            pool: Any = self._pool
-            connection: Connection = pool.make_connection()
-            await cast(Any, connection).connect()
-            self._connection = connection
-            self._reader = asyncio.create_task(self._read(connection))
-        return self._connection
+    async def _open(self) -> _Line | None:
+        """A new connection; ``None`` when there is none to be had, and everybody who waits was told why."""
+        why: Unavailable | NotSupported
+        try:
+            async with asyncio.timeout(CONNECT_S):
+                connection = await self._greeted()
+        except (Unavailable, NotSupported) as e:
+            why = e
+        except TimeoutError:
+            why = self._unavailable(f"no answer within {CONNECT_S:.0f} s")
+        except (RedisError, OSError, EOFError) as e:
+            why = self._unavailable(e)
+        else:
+            self._line = line = _Line(connection)
+            line.reader = asyncio.create_task(self._read(line))
+            return line
+        self._fail(self._waiting, why)
+        await asyncio.sleep(REST_S)
+        return None
 
-    async def _read(self, connection: Connection) -> None:
+    async def _greeted(self) -> Connection:
+        connection = await self._address.connection()
+        is_open = False
+        try:
+            await cast(Any, connection).connect()
+            self.server = await greet(connection, self.name)
+            is_open = True
+        except ResponseError as e:
+            known = self._error(e)
+            other = Unavailable(f"the store {self.name} refuses the connection: {e}", "check the URL")
+            raise known if isinstance(known, Unavailable) else other from None
+        finally:
+            if not is_open:
+                await _hang_up(connection)
+        return connection
+
+    async def _read(self, line: _Line) -> None:
         """Give each reply to the command it belongs to: replies come in the order of the commands."""
-        loop = asyncio.get_running_loop()
-        watch = loop.call_later(WATCH_S, self._watch, connection)
+        why: object = "the connection ended"
+        watch = asyncio.get_running_loop().call_later(LOOK_S, self._look, line)
         try:
             while True:
                 try:
-                    reply = await connection.read_response(disable_decoding=True, disconnect_on_error=False)
+                    reply = await line.connection.read_response(disable_decoding=True, disconnect_on_error=False)
                 except ResponseError as e:
                     reply = e
-                self._deliver(self._sent.popleft(), reply)
-        except (RedisError, OSError, EOFError, IndexError) as e:
-            if self._connection is connection:
-                await self._drop(self._unavailable(e))
+                line.heard = True
+                self._deliver(line.sent.popleft(), reply)
+                if isinstance(reply, ReadOnlyError):
+                    # A replica now: the next connection goes to whoever is the master.
+                    return
+        except (RedisError, OSError, EOFError) as e:
+            why = e
+        except IndexError:
+            why = "it sent a reply that nobody asked for"
         finally:
             watch.cancel()
+            self._lose(line, self._lost(why))
+            await _hang_up(line.connection)
 
-    def _watch(self, connection: Connection) -> None:
-        if self._connection is not connection:
+    def _look(self, line: _Line) -> None:
+        """Does the server still answer? A connection to one that is gone stays open."""
+        if self._line is not line:
             return
-        loop = asyncio.get_running_loop()
-        if self._sent and loop.time() - self._sent[0].at > REPLY_S:
-            gone = Unavailable(f"the store {self.name} has not answered for {REPLY_S:.0f} s", "check the server")
-            self._dropping = asyncio.create_task(self._drop(gone))
-        else:
-            loop.call_later(WATCH_S, self._watch, connection)
+        line.silent = line.silent + 1 if line.sent and not line.heard else 0
+        line.heard = False
+        if line.silent < SILENT_MAX:
+            asyncio.get_running_loop().call_later(LOOK_S, self._look, line)
+            return
+        self._lose(line, self._lost(f"it has been silent for {SILENT_MAX * LOOK_S:.0f} s"))
 
-    def _deliver(self, sent: _Sent, reply: Any) -> None:
-        if sent.answer.done():
+    def _lose(self, line: _Line, why: Unavailable) -> None:
+        """The connection is gone, and with it every reply that was under way."""
+        if self._line is not line:
+            return
+        self._line = None
+        if line.reader is not None and line.reader is not asyncio.current_task():
+            line.reader.cancel()
+        self._fail(line.sent, why)
+        self._filled.set()
+
+    @staticmethod
+    def _fail(left: deque[_Asked], why: Unavailable | NotSupported) -> None:
+        while left:
+            answer = left.popleft().answer
+            if not answer.done():
+                answer.set_exception(type(why)(why.message, why.hint))
+
+    def _deliver(self, asked: _Asked, reply: Any) -> None:
+        if asked.answer.done():
             return
         if not isinstance(reply, ResponseError):
-            sent.answer.set_result(reply)
-            return
-        if isinstance(reply, NoScriptError) and sent.script is not None:
-            self._put(_Sent(("EVAL", sent.script.text, *sent.command[2:]), sent.answer, None))
-            return
-        sent.answer.set_exception(self._error(reply))
+            asked.answer.set_result(reply)
+        elif isinstance(reply, NoScriptError) and asked.script is not None:
+            packed = _packed("EVAL", asked.script.text, 0, *asked.args)
+            self._put(_Asked(packed, asked.answer))
+        else:
+            asked.answer.set_exception(self._error(reply))
 
     def _error(self, error: ResponseError) -> Exception:
         text = str(error)
@@ -171,35 +275,50 @@ class Link:
             return ValueError(text.removeprefix(MISTAKE))
         if isinstance(error, OutOfMemoryError):
             return Unavailable(
-                f"the store {self.name} is full (maxmemory)", "raise maxmemory or prune ended executions"
+                f"the store {self.name} is full (maxmemory) and takes nothing new",
+                "raise maxmemory, or plaita prune; what was begun goes on",
             )
-        if isinstance(error, AuthenticationError | NoPermissionError):
-            return Unavailable(f"the store {self.name} refuses this user: {text}", "check user and password of the URL")
-        if isinstance(error, ReadOnlyError) or text.startswith(BUSY):
-            return Unavailable(f"the store {self.name} takes no writes now: {text}", "it is tried again")
+        if isinstance(error, NoPermissionError) or FORBIDDEN in text:
+            return Unavailable(f"the store {self.name} refuses this user: {text}", LOGIN_HINT)
+        if isinstance(error, ReadOnlyError | MasterDownError) or text.startswith(PASSING) or STOPPED in text:
+            return Unavailable(f"the store {self.name} cannot now: {text}", "try again in a moment")
+        if text.startswith("DENIED"):
+            return Unavailable(f"the store {self.name} lets nobody in: {text.partition('.')[0]}", LOGIN_HINT)
         return RuntimeError(f"the store {self.name} answered: {text}")
 
-    def _unavailable(self, error: BaseException) -> Unavailable:
-        if isinstance(error, AuthenticationError):
-            return Unavailable(
-                f"the store {self.name} refuses this user: {error}", "check user and password of the URL"
-            )
-        return Unavailable(f"the store {self.name} cannot be reached: {error}", "check that redis-server runs there")
+    def _unavailable(self, why: object) -> Unavailable:
+        if AuthenticationError in (type(why), type(getattr(why, "__cause__", None))):
+            return Unavailable(f"the store {self.name} refuses this user: {why}", LOGIN_HINT)
+        return Unavailable(
+            f"the store {self.name} cannot be reached: {_reason(why)}", "check that redis-server runs there"
+        )
 
-    async def _drop(self, why: Unavailable) -> None:
-        """The connection is gone, and with it every reply that was under way."""
-        connection, self._connection = self._connection, None
-        reader, self._reader = self._reader, None
-        left = [*self._sent, *self._waiting]
-        self._sent.clear()
-        self._waiting.clear()
-        for sent in left:
-            if not sent.answer.done():
-                sent.answer.set_exception(why)
-        if reader is not None and reader is not asyncio.current_task():
-            reader.cancel()
-        if connection is not None:
-            try:
-                await connection.disconnect(nowait=True)
-            except (RedisError, OSError):
-                return
+    def _lost(self, why: object) -> Unavailable:
+        if isinstance(why, AuthenticationError | BusyLoadingError):
+            return self._unavailable(why)
+        return Unavailable(
+            f"the store {self.name} was lost before it answered: {_reason(why)}",
+            "what was asked may have been done: look before you ask again",
+        )
+
+    def _gone(self) -> Unavailable:
+        return Unavailable(f"the store {self.name} was closed", "open it again")
+
+
+def _reason(why: object) -> object:
+    """What the system said, when the client library only passes it on."""
+    cause = getattr(why, "__cause__", None)
+    return (cause.strerror or cause) if isinstance(cause, OSError) else why
+
+
+def _packed(*command: Arg) -> bytes:
+    packed: bytes = pack_command(cast(Any, command))
+    return packed
+
+
+async def _hang_up(connection: Connection) -> None:
+    """Close at once: what a silent server has not taken yet would keep the connection open for ever."""
+    writer = getattr(connection, "_writer", None)
+    if writer is not None:
+        writer.transport.abort()
+    await connection.disconnect(nowait=True)

@@ -28,6 +28,11 @@ class RedisQueries:
             return None if other is None else await self.run(RunId(other.decode()))
         return view(*found)
 
+    async def tombstone(self, run_id: RunId) -> bytes | None:
+        """What the documented tombstone of a deleted run says, JSON bytes."""
+        found: bytes | None = await self._talk.call("GET", self._talk.key("execution_tombstone", run_id))
+        return found
+
     async def input(self, run_id: RunId) -> bytes | None:
         found: bytes | None = await self._talk.call("HGET", self._talk.key("run", run_id), "in")
         return found

@@ -17,7 +17,7 @@ from typing import Any, Literal
 from plaita.backends.redis.keys import PREFIX, lua_functions
 from plaita.backends.rows import Limits
 
-Arg = str | bytes | int | None
+Arg = str | bytes | int
 ListArg = Sequence[Arg]
 
 SERVER_CLOCK = """local clock = redis.call('TIME')
@@ -46,27 +46,26 @@ class Script:
     name: str
     text: str
     sha: str
-    args: tuple[str, ...]
+    plan: tuple[tuple[str, bool], ...]
+    """Name of each argument, and whether it is a list."""
 
     def pack(self, **values: Any) -> list[Arg]:
-        """The arguments in the order of the contract; ``None`` and ``False`` are empty, ``True`` is ``1``."""
+        """The arguments in the order of the contract; ``None`` and ``False`` are empty, ``True`` is ``1``.
+
+        Lists go as they are: their items are texts, bytes and numbers.
+        """
         packed: list[Arg] = []
-        for name in self.args:
-            if name.endswith("*"):
-                items = values.pop(name[:-1])
-                packed.append(len(items))
-                packed += [_plain(item) for item in items]
+        for name, is_list in self.plan:
+            value = values[name]
+            if is_list:
+                packed.append(len(value))
+                packed += value
             else:
-                packed.append(_plain(values.pop(name)))
-        if values:
-            raise TypeError(f"the verb {self.name} takes no {', '.join(sorted(values))}")
+                packed.append("" if value is None or value is False else 1 if value is True else value)
+        if len(values) != len(self.plan):
+            strange = values.keys() - {name for name, _ in self.plan}
+            raise TypeError(f"the verb {self.name} takes no {', '.join(sorted(strange))}")
         return packed
-
-
-def _plain(value: Any) -> Arg:
-    if value is None or value is False:
-        return ""
-    return 1 if value is True else value
 
 
 class Scripts:
@@ -87,7 +86,8 @@ class Scripts:
         parts = [f"#!lua{flags}\n", self._head, _arguments(source.args)]
         parts += [sources()[name].text for name in _needed(source.uses)]
         text = "".join([*parts, source.text])
-        return Script(source.name, text, hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest(), source.args)
+        plan = tuple((name.rstrip("*"), name.endswith("*")) for name in source.args)
+        return Script(source.name, text, hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest(), plan)
 
 
 @cache
@@ -155,6 +155,7 @@ def _limits(limits: Limits) -> str:
         "wakeups_max": limits.wakeups_max,
         "tombstone": limits.tombstone_ms,
         "generation": limits.generation_ms,
+        "row_ttl": limits.row_ttl_ms,
         "message_age": limits.message_age_ms,
     }
     return f"local LIMITS = {{{', '.join(f'{name} = {value}' for name, value in values.items())}}}\n"

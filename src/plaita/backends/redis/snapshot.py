@@ -24,11 +24,11 @@ MEMBER_HEAD = 14
 
 async def read_tables(talk: Talk) -> Tables:
     """Everything that belongs to the protocol."""
-    tables = Tables()
+    talk, tables = talk.aside(), Tables()
     await _read_events(talk, tables)
     ids = [RunId(name.decode()) for name in await talk.call("ZRANGE", talk.key("runs"), 0, -1)]
-    for run_id in ids:
-        await _read_run(talk, tables, run_id)
+    await asyncio.gather(*(_read_run(talk, tables, run_id) for run_id in ids))
+    tables.runs = dict(sorted(tables.runs.items()))
     await _read_due(talk, tables)
     await _read_ledger(talk, tables)
     return tables
@@ -63,10 +63,9 @@ async def _read_run(talk: Talk, tables: Tables, run_id: RunId) -> None:
         {number: _mail(number, kind, wait, event, fields, tables) for number, kind, wait, event in stored.box},
         {int(number): None for number in consumed},
     )
-    for wait in found:
-        if wait.task_id is not None:
-            flat = await talk.call("HGETALL", talk.key("task", wait.task_id))
-            tables.tasks[wait.task_id] = task_of(wait.task_id, pairs(flat))
+    tasks = [wait.task_id for wait in found if wait.task_id is not None]
+    hashes = await asyncio.gather(*(talk.call("HGETALL", talk.key("task", task_id)) for task_id in tasks))
+    tables.tasks |= {task_id: task_of(task_id, pairs(flat)) for task_id, flat in zip(tasks, hashes, strict=True)}
 
 
 def _submission(stored: Stored, fields: dict[str, bytes]) -> Submission:
@@ -84,9 +83,10 @@ def _mail(number: int, kind: Any, wait: str, event: int, fields: dict[str, bytes
 
 
 async def _read_events(talk: Talk, tables: Tables) -> None:
-    for raw in await talk.call("ZRANGE", talk.key("event_times"), 0, -1):
-        number = int(raw)
-        fields = pairs(await talk.call("HGETALL", talk.key("event", number)))
+    numbers = sorted(int(raw) for raw in await talk.call("ZRANGE", talk.key("event_times"), 0, -1))
+    found = await asyncio.gather(*(talk.call("HGETALL", talk.key("event", number)) for number in numbers))
+    for number, flat in zip(numbers, found, strict=True):
+        fields = pairs(flat)
         key = fields["key"].decode() if "key" in fields else None
         event_id = fields["id"].decode()
         tables.events[number] = EventRow(
@@ -94,7 +94,6 @@ async def _read_events(talk: Talk, tables: Tables) -> None:
             int(fields["woken"]),
         )  # fmt: skip
         tables.event_ids[event_id] = number
-    tables.events = dict(sorted(tables.events.items()))
 
 
 async def _read_due(talk: Talk, tables: Tables) -> None:

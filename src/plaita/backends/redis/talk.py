@@ -1,8 +1,10 @@
-"""Saying a verb to the store: a link, the scripts, and where the time comes from."""
+"""Saying a verb to the store: the links, the scripts, and where the time comes from."""
 
 from __future__ import annotations
 
-from typing import Any
+from copy import copy
+from dataclasses import dataclass
+from typing import Any, Final
 
 from plaita.backends.redis.keys import PREFIX, key
 from plaita.backends.redis.link import Link
@@ -10,18 +12,34 @@ from plaita.backends.redis.scripts import GIVEN_CLOCK, SERVER_CLOCK, Arg, Script
 from plaita.backends.rows import Limits
 from plaita.base.clock import Clock
 
+BULK: Final = frozenset(("publish", "carry_on", "prune"))
+"""Verbs whose replies may be long in coming: those of runs do not wait behind them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Links:
+    """The connections of one process: for the verbs of runs, and for what is large."""
+
+    main: Link
+    bulk: Link
+
+    async def close(self) -> None:
+        """Give both back."""
+        await self.main.close()
+        await self.bulk.close()
+
 
 class Talk:
     """``clock`` ``None``: the server's own time; another clock is sent along with every verb."""
 
-    def __init__(self, link: Link, limits: Limits, clock: Clock | None, prefix: str = PREFIX) -> None:
+    def __init__(self, links: Links, limits: Limits, clock: Clock | None, prefix: str = PREFIX) -> None:
         self.limits, self.durability = limits, "local"
-        self._link, self._clock, self._prefix = link, clock, prefix
+        self._links, self._clock, self._prefix = links, clock, prefix
         self._scripts = Scripts(limits, prefix=prefix, clock=SERVER_CLOCK if clock is None else GIVEN_CLOCK)
 
     @property
     def name(self) -> str:
-        return self._link.name
+        return self._links.main.name
 
     def key(self, name: str, *parts: str | int) -> str:
         return key(name, *parts, prefix=self._prefix)
@@ -32,8 +50,15 @@ class Talk:
         args = script.pack(**values)
         if self._clock is not None:
             args.append(self._clock.now_ms())
-        return await self._link.run(script, args)
+        link = self._links.bulk if verb in BULK else self._links.main
+        return await link.run(script, args)
 
     async def call(self, *command: Arg) -> Any:
         """A plain read."""
-        return await self._link.call(*command)
+        return await self._links.main.call(*command)
+
+    def aside(self) -> Talk:
+        """The same, with everything on the connection for what is large."""
+        talk = copy(self)
+        talk._links = Links(self._links.bulk, self._links.bulk)
+        return talk

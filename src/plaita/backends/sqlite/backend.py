@@ -18,6 +18,7 @@ from plaita.backends.sqlite.processes import LockedProcesses
 from plaita.backends.verbs.quota import promote_all
 from plaita.base.clock import Clock, SystemClock
 from plaita.policy.lease import plan_lease
+from plaita.ports.backend import Risk
 from plaita.ports.processes import Process
 
 POLL_MS = 20
@@ -89,6 +90,9 @@ class SqliteBackend(GatedRuns, GatedInbox, GatedDesk, GatedQueries):
 
     async def bury_dead(self) -> int:
         return await self._processes.bury_dead()
+
+    async def risks(self) -> list[Risk]:
+        return []
 
     async def backup(self, path: Path, *, replace: bool = True) -> None:
         await asyncio.to_thread(copy_store, self._path, path, replace=replace)

@@ -14,6 +14,7 @@ from plaita.ports.values import RunId, WaitId
 
 DETAIL_CHARS_MAX = 500
 TENANT = QUEUE = "default"
+BOUND = "__plaita_subscription_id"
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +109,16 @@ class Fields:
             raise InputError(f"$.{name}", "must be an object")
         return encode(value or {})
 
+    def subscribed(self, name: str) -> tuple[str, bytes]:
+        """The wait that an object names as its subscription, and the answer in it: ``event_data``, or all the rest."""
+        value = self._body.get(name)
+        said = value if isinstance(value, dict) else {}
+        wait_id = said.get("subscription_id") or said.get(BOUND)
+        if not isinstance(wait_id, str):
+            raise InputError("$", f"a resume needs a wait_id, an event_type or a subscription_id in {name}")
+        rest = {key: said[key] for key in said if key not in ("subscription_id", BOUND)}
+        return wait_id, encode(said.get("event_data", rest))
+
     def time(self, message: Message) -> int:
         """``timestamp`` in ms since 1970; the time of the offer without one."""
         text = self.text("timestamp", "")
@@ -166,12 +177,11 @@ def _resume(message: Message, fields: Fields) -> Order | DeadLettered:
     if kind != "event":
         # When a run goes on, is retried or timed out is in the due index; no message decides it.
         return refused("unknown_resume_type", f"$.resume_type: {kind!r} is none of event, cancel")
-    wait_id = fields.text("wait_id", "")
+    wait_id, data = fields.text("wait_id", ""), fields.data("data")
+    if not wait_id and not fields.text("event_type", ""):
+        wait_id, data = fields.subscribed("data")
     if wait_id:
-        tenant = fields.id("tenant_id", TENANT)
-        return Answer(RunId(fields.id("execution_id")), tenant, WaitId(wait_id), fields.data("data"))
-    if not fields.text("event_type", ""):
-        raise InputError("$", "a resume needs a wait_id or an event_type")
+        return Answer(RunId(fields.id("execution_id")), fields.id("tenant_id", TENANT), WaitId(wait_id), data)
     return _event(message, fields)
 
 

@@ -125,7 +125,9 @@ class Attempt:
             trace=self._timeline.trace,
             entry=self.header.entry,
         )
-        stored = await self._until_answered("frames", lambda: self.deps.store.frames(self.header.run_id))
+        stored: dict[str, bytes] | None = {}
+        if self.header.seq:
+            stored = await self._until_answered("frames", lambda: self.deps.store.frames(self.header.run_id))
         if stored is None:
             return None
         value = decode(self.header.input)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
+from typing import TypeVar
 
 from plaita.base.clock import Clock, SystemClock, new_id
 from plaita.base.errors import Unavailable
@@ -16,7 +18,7 @@ from plaita.ports.backend import Backend
 from plaita.ports.processes import Process
 from plaita.ports.runs import Claim, HandBack, Header, Step
 from plaita.ports.values import RunId
-from plaita.server.worker.attempt import Attempt, Deps
+from plaita.server.worker.attempt import RESEND_MS, Attempt, Deps
 from plaita.server.worker.definitions import Definitions
 from plaita.server.worker.lease import Renewal, renew_once
 from plaita.server.worker.messages import ACCEPT_MAX, accept_messages
@@ -24,6 +26,8 @@ from plaita.server.worker.pool import Pool, Spawner, ThreadSpawner
 from plaita.server.worker.timeline import Observer
 from plaita.telemetry import events as told
 from plaita.telemetry.sink import LogTelemetry, Telemetry
+
+T = TypeVar("T")
 
 CLAIM_MAX = 32
 REAP_MS = 200
@@ -145,8 +149,15 @@ class Worker:
             if renewing is not None:
                 renewing.cancel()
             self._pool.close()
-            await self._store.withdraw(self.holder)
+            await self._let_go("withdraw", self._store.withdraw(self.holder))
             self._telemetry.emit(told.WORKER_STOPPED, holder=self.holder, handed_back=handed_back)
+
+    async def _let_go(self, verb: str, asked: Awaitable[object]) -> None:
+        """At the end; a store that does not hear it finds out when the leases end."""
+        try:
+            await asked
+        except Unavailable as e:
+            self._telemetry.emit(told.STORE_UNAVAILABLE, store=self._store.name, verb=verb, error=str(e))
 
     async def changed(self, timeout_ms: int) -> None:
         """Return when a run was given back, or after the timeout."""
@@ -166,34 +177,40 @@ class Worker:
             free = self.options.concurrency - len(self._attempts)
             claims: list[Claim] = []
             if free > 0:
-                claims = await self._claim(min(free, CLAIM_MAX))
+                claims = await self._claim(min(free, CLAIM_MAX), stop)
             if not claims and accepted < ACCEPT_MAX:
                 await self._idle(stop, full=free <= 0)
 
-    async def _claim(self, n: int) -> list[Claim]:
-        sent = self._clock.elapsed_ms()
-        nonce = f"{self.holder}.{new_id()}"
-        while True:
-            try:
-                claims = await self._store.claim(
-                    nonce,
-                    n,
-                    queues=self.options.queues,
-                    lacks=frozenset(self._definitions.lacks),
-                    only=self.options.only,
-                    alone=not self._attempts,
-                )
-                break
-            except Unavailable as e:
-                self._telemetry.emit(told.STORE_UNAVAILABLE, store=self._store.name, verb="claim", error=str(e))
-                await asyncio.sleep(RETRY_MS / 1000)
+    async def _claim(self, n: int, stop: asyncio.Event) -> list[Claim]:
+        nonce, sent = f"{self.holder}.{new_id()}", self._clock.elapsed_ms()
+
+        async def ask() -> list[Claim]:
+            return await self._store.claim(
+                nonce,
+                n,
+                queues=self.options.queues,
+                lacks=frozenset(self._definitions.lacks),
+                only=self.options.only,
+                alone=not self._attempts,
+            )
+
+        claims = await self._until_answered("claim", ask, stop) or []
         for claim in claims:
-            try:
-                await self._start(claim, sent)
-            except Unavailable as e:
-                # Nothing was begun: the run is due again when this lease ends.
-                self._telemetry.emit(told.STORE_UNAVAILABLE, store=self._store.name, verb="start", error=str(e))
+            # What is not started because the worker stops is given back when it leaves.
+            await self._until_answered("start", partial(self._start, claim, sent), stop)
         return claims
+
+    async def _until_answered(self, verb: str, ask: Callable[[], Awaitable[T]], stop: asyncio.Event) -> T | None:
+        """While the outcome is unknown the same request is sent again. ``None``: the worker stops."""
+        pause_ms, most_ms = RESEND_MS
+        while not stop.is_set():
+            try:
+                return await ask()
+            except Unavailable as e:
+                self._telemetry.emit(told.STORE_UNAVAILABLE, store=self._store.name, verb=verb, error=str(e))
+            await _pause(stop, pause_ms)
+            pause_ms = min(2 * pause_ms, most_ms)
+        return None
 
     async def _start(self, claim: Claim, sent: float) -> None:
         header = claim.header
@@ -282,7 +299,7 @@ class Worker:
             task.cancel()
         await asyncio.gather(*left, return_exceptions=True)
         if left:
-            await self._store.release(self.holder)
+            await self._let_go("release", self._store.release(self.holder))
         return count
 
 

@@ -70,6 +70,9 @@ CELLS: dict[str, tuple[Body | bytes, dict[str, str]]] = {
     "resume_of_an_unknown_wait": (
         {**_RESUME, "wait_id": "none"}, _row("NoSuchWait", "NoSuchWait", "no_run", "no_run"),
     ),
+    "resume_of_a_subscription": (
+        {**_RESUME, "wait_id": None, "data": {"subscription_id": WAIT, "event_data": 1}}, _WOKEN,
+    ),
     "resume_by_another_tenant": ({**_RESUME, "tenant_id": "other"}, _always("no_run")),
     "resume_with_an_event": (_EVENT, _always("EventAccepted")),
     "event": ({**_EVENT, "type": "event", "timestamp": LONG_AGO}, _always("EventAccepted")),
@@ -102,6 +105,9 @@ INVALID: dict[str, bytes] = {
     "an id with a line break": b'{"type": "start", "flow_id": "flow", "execution_id": "a\\nb"}',
     "an id that is too long": b'{"type": "start", "flow_id": "flow", "execution_id": "' + b"x" * 201 + b'"}',
     "a resume of nothing": b'{"type": "resume", "execution_id": "r"}',
+    "a resume of a subscription that is no text": (
+        b'{"type": "resume", "execution_id": "r", "data": {"subscription_id": 1}}'
+    ),
     "a resume without an id": b'{"type": "resume", "wait_id": "w"}',
     "an event without a type": b'{"type": "event"}',
     "a cancel without an id": b'{"type": "cancel"}',

@@ -1,12 +1,21 @@
 --! verb accept
 --! class deny-oom
---! uses rows quota starting answering cancelling publishing
---! args entry message body at kind since tenant expected id asked name incarnation facts input digest failure wait data actor type keyed key texts*
+--! uses rows quota match starting answering cancelling publishing
+--! args entry message body at quotation quoted dlq_max kind since tenant expected id asked name incarnation facts input digest failure wait data actor type keyed key texts*
 -- A producer's message leaves the inbox in the step of its effect. What it says was read by the caller: kind is start,
 -- answer, event, stop, or the reason why it cannot be read. texts: for each refusal its reason and its words.
 
 local words = {}
 for i = 1, #args.texts, 2 do words[args.texts[i]] = args.texts[i + 1] end
+
+-- The documented dead letter: members that the caller made of the entry, and the message as it came.
+local function quote(reason, detail)
+  local spoken = (reason == 'unsupported_schema' or reason == 'max_deliveries') and detail or reason .. ': ' .. detail
+  redis.call('XADD', dlq_key(), '*', 'payload', '{"reason":' .. text(spoken) .. ',"source_stream":' .. text(inbox_key())
+    .. ',"source_id":' .. text(args.entry) .. ',"dead_lettered_at":' .. string.format('%.3f', now / 1000) .. ','
+    .. args.quotation .. ',"payload":' .. (args.quoted == '' and args.body or args.quoted) .. '}')
+  redis.call('XTRIM', dlq_key(), 'MAXLEN', args.dlq_max)
+end
 
 local function refused(reason, detail)
   local number = redis.call('HINCRBY', counters_key(), 'dead', 1)
@@ -15,11 +24,18 @@ local function refused(reason, detail)
   redis.call('HSET', dead_letter_key(args.message), 'body', args.body, 'at', args.at, 'reason', reason, 'detail', detail,
     'died', string.format('%d', now))
   redis.call('ZADD', dead_key(), number, args.message)
+  quote(reason, detail)
   return {'dead', reason, detail}
 end
 
 local function is_live(run)
   return run and not TERMINAL[run.status]
+end
+
+-- The documented switch of a tenant: a word, or an object with it.
+local function is_disabled(tenant)
+  local found = redis.call('HGET', tenant_status_key(), tenant)
+  return found and (found == 'disabled' or string.find(found, '"status"%s*:%s*"disabled"') ~= nil)
 end
 
 local function start(run)
@@ -51,6 +67,9 @@ local function carry_out()
   if not is_live(named) and age > LIMITS.message_age then
     return refused('too_old', string.format('sent %d ms ago; at most %d are allowed', age, LIMITS.message_age))
   end
+  if args.kind ~= 'stop' and is_disabled(args.tenant) then
+    return refused('tenant_disabled', 'tenant ' .. args.tenant .. ' is disabled')
+  end
   if args.kind == 'start' then return start(run) end
   if not run or run.tenant ~= args.tenant then return refused('no_run') end
   if args.kind == 'stop' then return {'stopped', cancel(run.id, args.actor)} end
@@ -60,6 +79,7 @@ end
 if #redis.call('XRANGE', inbox_key(), args.entry, args.entry) == 0 then return {'gone'} end
 local outcome = carry_out()
 if outcome[1] ~= 'again' then
+  redis.call('XACK', inbox_key(), 'plaita-workers', args.entry)
   redis.call('XDEL', inbox_key(), args.entry)
   redis.call('HDEL', offered_key(), args.message)
   flush()

@@ -1,7 +1,7 @@
 --! verb adopt
 --! class deny-oom
 --! uses rows starting settling steps
---! args id incarnation facts input digest kind a b c put* arms*
+--! args id incarnation facts input digest kind a b c failed_node put* arms*
 -- A new run and its first settle in one step: nobody can claim it in between. An id that exists is a conflict.
 if find_run(args.id) then return {'conflict'} end
 local run, refusal = submit({id = args.id, incarnation = args.incarnation, facts = args.facts, input = args.input, parent = ''},
@@ -11,8 +11,8 @@ run.nonce, run.generation, run.status = 'adopt.' .. run.incarnation, run.generat
 set_slot(run, true)
 local answer = settle(run, {
   nonce = run.nonce, generation = run.generation, incarnation = run.incarnation, seq = 1, digest = 'adopt', ack = 0,
-  progress = false, kind = args.kind, a = args.a, b = args.b, c = args.c, put = args.put, cut = {}, closes = {},
-  arms = read_arms(args.arms), spawns = {}, history = {},
+  progress = false, kind = args.kind, a = args.a, b = args.b, c = args.c, failed_node = args.failed_node,
+  put = args.put, cut = {}, closes = {}, arms = read_arms(args.arms), spawns = {}, history = {},
 })
 if answer.err then return answer end
 flush()

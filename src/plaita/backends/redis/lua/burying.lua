@@ -1,5 +1,5 @@
 --! fragment burying
---! uses rows match
+--! uses mirror rows match
 -- Rows of ended runs go, their ids stay used.
 
 local function forget_task(task)
@@ -29,6 +29,7 @@ local function bury(run)
   redis.call('ZREM', by_tenant_key(run.tenant), run.id)
   if facts.business_key ~= '' then redis.call('ZREM', by_key_key(facts.business_key), run.id) end
   for _, tag in ipairs(facts.tags) do redis.call('ZREM', by_tag_key(tag), run.id) end
+  mirror_burial(run)
   run.gone = true
   rows[run.id] = false
 end

@@ -22,16 +22,34 @@ local function held_runs(nonce)
   return found
 end
 
-local function add_members(found, place, limit)
-  local members = redis.call('ZRANGEBYSCORE', place, '-inf', now, 'LIMIT', 0, limit)
-  for _, member in ipairs(members) do found[#found + 1] = find_run(id_of(member)) end
-  return #members
+-- Of what is due the index says enough to choose: {rid, id, priority, due, held}. A header is read when it is its turn.
+local function add_members(found, place, priority, limit)
+  local members = redis.call('ZRANGEBYSCORE', place, '-inf', now, 'WITHSCORES', 'LIMIT', 0, limit)
+  for i = 1, #members, 2 do
+    found[#found + 1] = {
+      rid = tonumber(string.sub(members[i], 1, 13)), id = id_of(members[i]), priority = priority,
+      due = tonumber(members[i + 1]), held = false,
+    }
+  end
+  return #members / 2
+end
+
+local function add_run(found, run)
+  found[#found + 1] = {
+    rid = run.rid, id = run.id, priority = run.priority, due = run.due, held = run.nonce and true or false,
+  }
+end
+
+local function add_leases(found, place, limit)
+  for _, member in ipairs(redis.call('ZRANGEBYSCORE', place, '-inf', now, 'LIMIT', 0, limit)) do
+    add_run(found, find_run(id_of(member)))
+  end
 end
 
 local function priorities_of(queue)
   local found, zero = {}, false
-  for _, text_of in ipairs(redis.call('ZREVRANGE', priorities_key(queue), 0, -1)) do
-    local priority = tonumber(text_of)
+  for _, name in ipairs(redis.call('ZREVRANGE', priorities_key(queue), 0, -1)) do
+    local priority = tonumber(name)
     if priority < 0 and not zero then
       found[#found + 1] = 0
       zero = true
@@ -46,9 +64,9 @@ local function due_in(queue, takeovers, limit, found)
   local left = limit
   for _, priority in ipairs(priorities_of(queue)) do
     if left <= 0 then break end
-    left = left - add_members(found, due_key(queue, priority), left)
+    left = left - add_members(found, due_key(queue, priority), priority, left)
   end
-  if takeovers then add_members(found, leases_key(queue), limit) end
+  if takeovers then add_leases(found, leases_key(queue), limit) end
 end
 
 local function due_of(only, takeovers, found)
@@ -56,9 +74,7 @@ local function due_of(only, takeovers, found)
   ids[#ids + 1] = only
   for _, id in ipairs(ids) do
     local run = find_run(id)
-    if run and run.id == id and run.due and run.due <= now and (takeovers or not run.nonce) then
-      found[#found + 1] = run
-    end
+    if run and run.id == id and run.due and run.due <= now and (takeovers or not run.nonce) then add_run(found, run) end
   end
 end
 
@@ -88,16 +104,16 @@ local function candidates(n, takeovers, passed)
   local limit = 2 * n + passed
   local all = due(takeovers, limit)
   local lost, unheld = {}, {}
-  for _, run in ipairs(all) do
-    local list = run.nonce and lost or unheld
-    list[#list + 1] = run
+  for _, entry in ipairs(all) do
+    local list = entry.held and lost or unheld
+    list[#list + 1] = entry
   end
   if #lost <= math.floor(n / 2) or not takeovers then return all end
   if #all == limit and #unheld < n then unheld = due(false, limit) end
   local share = math.max(n - #unheld, math.floor((n + 1) / 2))
   local mixed = {}
   for i = 1, math.min(share, #lost) do mixed[#mixed + 1] = lost[i] end
-  for _, run in ipairs(unheld) do mixed[#mixed + 1] = run end
+  for _, entry in ipairs(unheld) do mixed[#mixed + 1] = entry end
   for i = share + 1, #lost do mixed[#mixed + 1] = lost[i] end
   return mixed
 end
@@ -146,18 +162,19 @@ local function take_due(n, takeovers)
   local taken, passed, count, lacks = {}, {}, 0, 0
   while #taken < n do
     local fresh = {}
-    for _, run in ipairs(candidates(n, takeovers, count)) do
-      if not passed[run.rid] then fresh[#fresh + 1] = run end
+    for _, entry in ipairs(candidates(n, takeovers, count)) do
+      if not passed[entry.rid] then fresh[#fresh + 1] = entry end
     end
     if #fresh == 0 then break end
-    for _, run in ipairs(fresh) do
+    for _, entry in ipairs(fresh) do
       if #taken == n or (#taken > 0 and taken[1].tries > 1) then return taken end
+      local run = find_run(entry.id)
       if lacks < LACKING_MAX and set_back(run) then
         lacks = lacks + 1
       elseif fits(run, taken) and take(run) then
         taken[#taken + 1] = run
       end
-      passed[run.rid] = true
+      passed[entry.rid] = true
       count = count + 1
     end
     if lacks >= LACKING_MAX then break end
@@ -171,7 +188,7 @@ flush()
 local held = held_runs(args.nonce)
 for _, run in ipairs(held) do run.due = now + LIMITS.lease end
 if #held == 0 then held = take_due(tonumber(args.n), takeovers) end
+flush()
 local answers = {}
 for i, run in ipairs(held) do answers[i] = claimed(run) end
-flush()
 return answers

@@ -30,7 +30,7 @@ local function child_answer(id, status, output, failure)
     .. ',"error":' .. (failure ~= '' and failure or 'null') .. '}'
 end
 
--- ending: status, output, failure (JSON or ''), lost_worker, actor. The only way into a terminal state.
+-- ending: status, output, failure (JSON or ''), failed_node, lost_worker, actor. The only way into a terminal state.
 local function finish(run, ending)
   for _, wait in ipairs(live_waits(run)) do
     close(run, wait, wait.state == 'open' and {kind = 'cancel'} or false)
@@ -41,6 +41,7 @@ local function finish(run, ending)
   free(run)
   run.lost_worker = ending.lost_worker or false
   local output, failure = ending.output or '', ending.failure or ''
+  run.failure, run.failed_node = failure, ending.failed_node
   redis.call('HDEL', run_key(run.id), 'out', 'err')
   if output ~= '' then redis.call('HSET', run_key(run.id), 'out', output) end
   if failure ~= '' then redis.call('HSET', run_key(run.id), 'err', failure) end

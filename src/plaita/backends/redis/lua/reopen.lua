@@ -20,6 +20,7 @@ else
   run.lost_worker = false
   redis.call('HDEL', run_key(run.id), 'err')
   run.ended, run.status, run.reopened = false, 'running', true
+  run.failure = ''
 end
 run.tries, run.lost = 0, 0
 say(run, '{"event":"reopened"}')

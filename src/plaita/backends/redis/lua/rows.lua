@@ -1,4 +1,5 @@
 --! fragment rows
+--! uses starts mirror
 -- Headers of the runs this step touches, and every index that follows from them: written once, by flush.
 
 local FIELDS = {
@@ -49,11 +50,6 @@ local function find_run(id)
   rows[id] = run
   order[#order + 1] = run
   return run
-end
-
-local function start_of(run)
-  if not run.start then run.start = cjson.decode(redis.call('HGET', run_key(run.id), 's')) end
-  return run.start
 end
 
 -- start: id, incarnation, facts (JSON of our own making), input, parent (JSON or '').
@@ -121,6 +117,10 @@ local function save(run)
   if was.status ~= run.status then
     if was.status then redis.call('ZREM', by_status_key(was.status), run.id) end
     redis.call('ZADD', by_status_key(run.status), run.rid, run.id)
+  end
+  if is_mirrored(run) then
+    if was.status ~= run.status then mirror_row(run) end
+    mirror_claim(run)
   end
   if was.ended ~= run.ended then
     if run.ended then

@@ -1,7 +1,7 @@
 --! verb settle
 --! class allow-oom
 --! uses rows settling steps
---! args id nonce generation incarnation seq digest ack progress kind a b c put* cut* closes* arms* spawns* history*
+--! args id nonce generation incarnation seq digest ack progress kind a b c failed_node put* cut* closes* arms* spawns* history*
 local run = find_run(args.id)
 if not run then return {'stale', false} end
 local answer = settle(run, read_step())

@@ -122,7 +122,7 @@ end
 -- What comes next, judged after everything else is written: a park with mail becomes a keep.
 local function go_on(run, step)
   if step.kind == 'end' then
-    finish(run, {status = step.a, output = step.b, failure = step.c})
+    finish(run, {status = step.a, output = step.b, failure = step.c, failed_node = step.failed_node})
   elseif step.kind == 'park' and run.unread == 0 then
     give_back(run)
     run.due, run.retry = tonumber(step.a) or false, tonumber(step.b) or false

@@ -30,7 +30,8 @@ local function read_step()
   local step = {
     nonce = args.nonce, generation = tonumber(args.generation), incarnation = args.incarnation,
     seq = tonumber(args.seq), digest = args.digest, ack = tonumber(args.ack), progress = args.progress ~= '',
-    kind = args.kind, a = args.a, b = args.b, c = args.c, put = args.put, cut = args.cut, history = args.history,
+    kind = args.kind, a = args.a, b = args.b, c = args.c, failed_node = args.failed_node,
+    put = args.put, cut = args.cut, history = args.history,
     closes = records(args.closes, {'wait', 'why', 'event'}), arms = read_arms(args.arms),
     spawns = records(args.spawns, {'wait', 'id', 'incarnation', 'facts', 'digest', 'input'}),
   }
