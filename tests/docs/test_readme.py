@@ -4,8 +4,8 @@ A shell block stands below ``<!-- commands: KIND -->``.
 
 ``setup``: the installation is replaced by the package under test, the last command ends at a wait. ``story``: commands
 with TASK, the id of the first open task. ``run``: commands as they are. ``worker``: the last one runs until it is told
-to stop. ``beside``: the first one is a server that runs while the others do. ``checks``: targets of the Makefile, which
-must exist.
+to stop. ``beside``: the first one is a server that runs while the others do. ``fleet``: a Redis server, the variable
+that names it, and a worker. ``checks``: targets of the Makefile, which must exist.
 """
 
 from __future__ import annotations
@@ -23,10 +23,12 @@ from pathlib import Path
 import pytest
 
 from tests.cli.shell import EXAMPLES, ROOT, Shell, lines_of, until
+from tests.servers import redis_at
 
 pytestmark = pytest.mark.timeout(90)
 
 PAGES = ("README.md", "examples/README.md", "docs/guide/index.md")
+FLEET = "docs/guide/fleet.md"
 FENCE = re.compile(r"(?:<!-- commands: (?P<kind>\w+) -->\n)?```(?P<language>\w*)\n(?P<text>.*?)```", re.DOTALL)
 LANGUAGES = {"sh", "text", "yaml", "python", "mermaid"}
 INSTALLS = ("python3 -m venv .venv", ". .venv/bin/activate", "pip install -q .")
@@ -97,8 +99,30 @@ def perform(reader: Shell, block: Block) -> None:
                     runs(reader, command.replace("8010", port))
         case "checks":
             check_targets(block)
+        case "fleet":
+            with fleet(reader, block) as there:
+                until(lambda: "1 drive executions" in runs(there, "plaita doctor"))
         case _:
             raise AssertionError(f"{block.page}: a shell block without a marker: {block.text}")
+
+
+@contextmanager
+def fleet(reader: Shell, block: Block) -> Iterator[Shell]:
+    """A server on a free port, and a worker that finds it by the exported URL; a shell with that variable."""
+    server, export, worker = block.commands
+    port, url = str(free_port()), export.removeprefix("export PLAITA_STORE=")
+    shown = re.search(r"--port (\d+)", server)
+    assert shown is not None and f":{shown[1]}/" in url
+    with_store = replace(reader, variables={**reader.variables, "PLAITA_STORE": url.replace(shown[1], port)})
+    with redis_at(*shlex.split(server.replace(shown[1], port))[1:]):
+        process = subprocess.Popen(
+            ["sh", "-c", f"exec {worker}"], cwd=reader.folder, env=with_store.environment, stderr=subprocess.DEVNULL
+        )
+        try:
+            yield with_store
+        finally:
+            process.terminate()
+            assert process.wait() == 0
 
 
 @contextmanager
@@ -156,7 +180,16 @@ def test_the_commands_of_a_page_work_from_the_first_to_the_last(reader: Shell, p
         perform(reader, block)
 
 
-@pytest.mark.parametrize("page", PAGES)
+def test_a_fleet_begins_with_the_lines_of_its_guide_and_runs_what_is_started(reader: Shell) -> None:
+    first, *rest = [block for block in blocks(FLEET) if block.language == "sh"]
+    assert first.kind == "fleet"
+    with fleet(reader, first) as there:
+        for block in rest:
+            perform(there, block)
+        until(lambda: [e["status"] for e in there.plaita("ps --json").json["items"]] == ["suspended"])
+
+
+@pytest.mark.parametrize("page", [*PAGES, FLEET])
 def test_a_page_has_no_block_that_nobody_checks(page: str) -> None:
     for block in blocks(page):
         assert block.language in LANGUAGES, block.text

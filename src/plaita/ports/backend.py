@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -13,6 +14,7 @@ from plaita.ports.processes import ProcessRegistry
 from plaita.ports.queries import QueryStore
 from plaita.ports.runs import RunStore
 from plaita.ports.tasks import TaskStore
+from plaita.ports.values import RunId
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +36,10 @@ class Backend(RunStore, EventStore, InboxStore, TaskStore, FlowStore, QueryStore
 
     async def hint(self, timeout_ms: int) -> None:
         """Return when something may have become due, or after the timeout. A hint may be false and may be missed."""
+
+    def on_mail(self, tell: Callable[[RunId], None]) -> bool:
+        """From now on call ``tell`` with held runs that got mail or are to be cancelled, in this event loop, as far as
+        the store hears of it. ``False``: it does not; then a hint may mean that there is mail."""
 
     async def risks(self) -> list[Risk]:
         """What about this store is not as safe as it could be; asks it, when it has to be asked."""

@@ -26,6 +26,7 @@ from plaita.base.errors import NotSupported
 from plaita.policy.lease import plan_lease
 from plaita.ports.backend import Risk
 from plaita.ports.processes import Process
+from plaita.ports.values import RunId
 
 T = TypeVar("T")
 _POLL_MS = 50
@@ -121,6 +122,9 @@ class MemoryBackend(GatedRuns, GatedInbox, GatedDesk, GatedQueries):
     async def bury_dead(self) -> int:
         """Nobody can die without this store."""
         return 0
+
+    def on_mail(self, tell: Callable[[RunId], None]) -> bool:
+        return False
 
     async def risks(self) -> list[Risk]:
         return [Risk("everything is gone when this process ends", "--store sqlite:///PATH")]

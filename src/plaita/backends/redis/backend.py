@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -64,6 +65,10 @@ class RedisBackend(RedisRuns, RedisDesk, RedisInbox):
         if earliest != b"":
             timeout_ms = min(timeout_ms, earliest - now_ms if earliest > now_ms else OVERDUE_MS)
         await self._hints.wait(timeout_ms)
+
+    def on_mail(self, tell: Callable[[RunId], None]) -> bool:
+        self._hints.on_mail(lambda named: tell(RunId(named)))
+        return True
 
     async def announce(self, process: Process) -> None:
         self._announced[process.holder] = process

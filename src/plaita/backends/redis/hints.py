@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import Any
 
 from redis.exceptions import RedisError
@@ -15,27 +16,36 @@ REST_S = 1.0
 
 
 class Hints:
-    """Listens from the first ``wait`` on, on a connection of its own."""
+    """Listens from the first ``wait`` or ``on_mail`` on, on a connection of its own."""
 
     def __init__(self, address: Address, channel: str) -> None:
         self._address, self._channel = address, channel
         self._stirred = asyncio.Event()
+        self._tell: Callable[[str], None] | None = None
         self._task: asyncio.Task[None] | None = None
         self._left: list[asyncio.Task[None]] = []
 
     async def wait(self, timeout_ms: int) -> None:
         """Return at a hint, or after the timeout."""
-        if not self._listens():
-            # Kept: it may be that of the process this one was forked from.
-            self._left += [] if self._task is None else [self._task]
-            self._stirred = asyncio.Event()
-            self._task = asyncio.create_task(self._listen())
+        self._begin()
         try:
             async with asyncio.timeout(timeout_ms / 1000):
                 await self._stirred.wait()
         except TimeoutError:
             return
         self._stirred.clear()
+
+    def on_mail(self, tell: Callable[[str], None]) -> None:
+        """Call ``tell`` with the ids of held runs that hints name."""
+        self._tell = tell
+        self._begin()
+
+    def _begin(self) -> None:
+        if not self._listens():
+            # Kept: it may be that of the process this one was forked from.
+            self._left += [] if self._task is None else [self._task]
+            self._stirred = asyncio.Event()
+            self._task = asyncio.create_task(self._listen())
 
     async def close(self) -> None:
         """Stop listening."""
@@ -66,4 +76,7 @@ class Hints:
         while True:
             # What became due while nobody listened is seen by whoever asks now.
             self._stirred.set()
-            await connection.read_response()
+            _, _, named = await connection.read_response(disable_decoding=True)
+            if named and self._tell is not None:
+                for run_id in named.decode().split("\n"):
+                    self._tell(run_id)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from pathlib import Path
 
 from plaita.backends.gate import Gate
@@ -20,6 +21,7 @@ from plaita.base.clock import Clock, SystemClock
 from plaita.policy.lease import plan_lease
 from plaita.ports.backend import Risk
 from plaita.ports.processes import Process
+from plaita.ports.values import RunId
 
 POLL_MS = 20
 """How often a hint looks whether another process wrote."""
@@ -90,6 +92,9 @@ class SqliteBackend(GatedRuns, GatedInbox, GatedDesk, GatedQueries):
 
     async def bury_dead(self) -> int:
         return await self._processes.bury_dead()
+
+    def on_mail(self, tell: Callable[[RunId], None]) -> bool:
+        return False
 
     async def risks(self) -> list[Risk]:
         return []

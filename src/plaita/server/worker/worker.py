@@ -20,7 +20,8 @@ from plaita.ports.runs import Claim, HandBack, Header, Step
 from plaita.ports.values import RunId
 from plaita.server.worker.attempt import RESEND_MS, Attempt, Deps
 from plaita.server.worker.definitions import Definitions
-from plaita.server.worker.lease import Renewal, renew_once
+from plaita.server.worker.lease import Renewal
+from plaita.server.worker.mail import Mail
 from plaita.server.worker.messages import ACCEPT_MAX, accept_messages
 from plaita.server.worker.pool import Pool, Spawner, ThreadSpawner
 from plaita.server.worker.timeline import Observer
@@ -108,6 +109,7 @@ class Worker:
             around.callbacks,
         )
         self._attempts: dict[asyncio.Task[None], Attempt] = {}
+        self._mail = Mail(store, self._clock, self._telemetry, lambda: list(self._attempts.values()))
         self._freed = asyncio.Event()
         self._given_back = asyncio.Event()
 
@@ -136,6 +138,7 @@ class Worker:
         self._telemetry.emit(
             told.WORKER_STARTED, holder=self.holder, store=self._store.name, concurrency=self.options.concurrency
         )
+        self._mail.listen()
         renewing = self._renewal.start(self._spawner, asyncio.get_running_loop())
         try:
             async with asyncio.TaskGroup() as group:
@@ -145,6 +148,7 @@ class Worker:
                     group.create_task(self._prune(stop, self.options.retention_ms))
         finally:
             handed_back = await self._drain()
+            self._mail.close()
             self._renewal.stop()
             if renewing is not None:
                 renewing.cancel()
@@ -258,7 +262,7 @@ class Worker:
         """Something may be due, or one of the held runs may have mail."""
         try:
             await self._store.hint(self.options.poll_ms)
-            await renew_once(self._store, [a for a in self._attempts.values() if a.is_idle], self._clock)
+            await self._mail.look()
         except Unavailable as e:
             self._telemetry.emit(told.STORE_UNAVAILABLE, store=self._store.name, verb="hint", error=str(e))
             await asyncio.sleep(RETRY_MS / 1000)

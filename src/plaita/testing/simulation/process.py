@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 from plaita.core.calls import NodeExecution
 from plaita.ports.backend import Backend
 from plaita.ports.processes import Process
+from plaita.ports.values import RunId
 from plaita.server.worker.attempt import Attempt
 from plaita.server.worker.worker import Surroundings, Worker, WorkerOptions
 from plaita.telemetry import events as told
@@ -81,6 +82,10 @@ class Link:
 
     async def close(self) -> None:
         """The store is the world's."""
+
+    def on_mail(self, tell: Callable[[RunId], None]) -> bool:
+        """Nobody is told."""
+        return False
 
     async def hint(self, timeout_ms: int) -> None:
         """A hint may come early, late or not at all."""

@@ -16,7 +16,7 @@ local function cancel(id, actor)
   end
   if not run.cancel then
     run.cancel = true
-    stirred = true
+    called[#called + 1] = run.id
     say(run, '{"event":"cancel_requested","actor":' .. text(actor) .. '}')
   end
   return {'cancel_requested'}

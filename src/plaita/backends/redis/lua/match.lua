@@ -101,7 +101,7 @@ local function post(run, kind, wait, data, event)
   run.unread = run.unread + 1
   run.box[#run.box + 1] = {run.boxn, kind, wait.id, event}
   if event == 0 then redis.call('HSET', run_key(run.id), 'm:' .. run.boxn, data) end
-  if run.nonce then stirred = true end
+  if run.nonce then called[#called + 1] = run.id end
   runnable(run, RESUME)
 end
 

@@ -12,6 +12,8 @@ local TERMINAL = {completed = true, error = true, cancelled = true}
 local rows, order = {}, {}
 local said = {}
 local stirred = false
+-- Held runs whose holder is to look at them now.
+local called = {}
 
 -- An index member: runs of one due time go in the order of their numbers.
 local function member_of(run)
@@ -146,8 +148,9 @@ local function flush()
     for i = 1, #entries, 500 do redis.call('RPUSH', log_key(id), unpack(entries, i, math.min(i + 499, #entries))) end
   end
   said = {}
-  if stirred then
-    redis.call('PUBLISH', hints_key(), '')
-    stirred = false
+  if stirred or #called > 0 then
+    -- A hint that cannot be sent is a hint that is missed.
+    redis.pcall('PUBLISH', hints_key(), table.concat(called, '\n'))
+    stirred, called = false, {}
   end
 end
