@@ -26,6 +26,7 @@ from plaita.ports.processes import Process
 from plaita.ports.values import RunId
 
 PROCESS_TTL_MS = 30_000
+PROMOTED_AT_ONCE = 100
 OVERDUE_MS = 50
 """How long a hint sleeps at most while something is due that this process did not take."""
 
@@ -73,6 +74,9 @@ class RedisBackend(RedisRuns, RedisDesk, RedisInbox):
     async def announce(self, process: Process) -> None:
         self._announced[process.holder] = process
         await self._say_alive(process)
+        # The cap may be another one than that of the process that let runs wait for a slot.
+        while await self._talk.run("promote_all", n=PROMOTED_AT_ONCE) == PROMOTED_AT_ONCE:
+            pass
         if self._reminder is None or self._reminder.done():
             self._reminder = asyncio.create_task(self._remind())
 

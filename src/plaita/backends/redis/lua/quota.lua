@@ -39,17 +39,21 @@ local function next_parked(tenant)
   return head(tenant, START) or id
 end
 
+local function let_in(id)
+  local run = find_run(id)
+  dequeue(run)
+  run.parked = false
+  set_slot(run, true)
+  run.due = now
+end
+
 -- Hand out free slots: resumes before starts, and now and then the oldest start before any resume.
 local function promote(tenant)
   if not LIMITS.cap then return end
   while has_room(tenant) do
     local id = next_parked(tenant)
     if not id then return end
-    local run = find_run(id)
-    dequeue(run)
-    run.parked = false
-    set_slot(run, true)
-    run.due = now
+    let_in(id)
   end
 end
 
