@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from plaita.backends.redis.keys import is_mirrored
 from plaita.backends.redis.scripts import Arg
 from plaita.backends.rows import RunRow, WaitRow
 from plaita.backends.task_codec import spec_bytes, spec_of, vote_of
@@ -27,6 +28,7 @@ def facts_bytes(s: Submission) -> bytes:
             "digest": s.digest, "flow_id": s.flow_id, "closure": s.closure, "flow_version": s.flow_version,
             "entry": s.entry, "tenant": s.tenant, "business_key": s.business_key, "tags": list(s.tags),
             "not_before": s.not_before_ms, "priority": s.priority, "queue": s.queue, "imports": list(s.imports),
+            "mirrored": is_mirrored(s.run_id, s.tenant),
         }
     )  # fmt: skip
 

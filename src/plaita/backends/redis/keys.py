@@ -7,9 +7,11 @@ their names; all others are ours.
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 PREFIX: Final = "plaita"
+_USE = re.compile(r"\b(\w+)_key\(")
 
 NAMES: Final[dict[str, str]] = {
     # one run
@@ -77,38 +79,17 @@ NAMES: Final[dict[str, str]] = {
     "hints": "hints",
 }
 
-RESERVED: Final = frozenset(
-    {template.partition(":")[0] for template in NAMES.values() if not template.startswith("{")}
-    | set(
-        [
-            "execution",
-            "event",
-            "events",
-            "registry",
-            "logs",
-            "control",
-            "subscription",
-            "processed",
-            "schedules",
-            "schedule",
-            "delay",
-        ]
-    )
-    | set(
-        [
-            "start-dedup",
-            "tenant_status",
-            "tenant_quota",
-            "event_filter",
-            "event_reconcile",
-            "dispatch",
-            "affinity",
-            "dlq",
-        ]
-    )
-    | set(["approval", "http_callback", "redis_queue", "kafka_queue", "sse", "nonce"])
-)
+RESERVED: Final = frozenset(template.partition(":")[0] for template in NAMES.values()) | {
+    "execution", "event", "events", "registry", "logs", "control", "subscription", "processed", "schedules", "schedule",
+    "delay", "start-dedup", "tenant_quota", "event_filter", "event_reconcile", "dispatch", "affinity", "dlq",
+    "approval", "http_callback", "redis_queue", "kafka_queue", "sse", "nonce",
+}  # fmt: skip
 """First parts of keys: a tenant named like one has no keys of its own in the documented layout."""
+
+
+def is_mirrored(run_id: str, tenant: str) -> bool:
+    """Whether the documented layout can spell a run: other names would write over keys that mean something else."""
+    return run_id != "index" and tenant not in RESERVED and ":" not in run_id + tenant
 
 
 def partition(tenant: str) -> str:
@@ -122,11 +103,10 @@ def key(name: str, *parts: str | int, prefix: str = PREFIX) -> str:
     return f"{prefix}:{NAMES[name].format(*parts, n=size)}"
 
 
-def lua_functions(prefix: str = PREFIX) -> str:
-    """The same table for scripts: one function a name, for example ``run_key(id)``."""
-    reserved = ", ".join(f"['{name}'] = true" for name in sorted(RESERVED))
-    functions = [_function(name, f"{prefix}:{template}") for name, template in NAMES.items()]
-    return "\n".join([f"local RESERVED = {{{reserved}}}", *functions])
+def lua_functions(text: str, prefix: str = PREFIX) -> str:
+    """The same table for a script: a function for each name it uses, for example ``run_key(id)``."""
+    used = set(_USE.findall(text))
+    return "\n".join(_function(name, f"{prefix}:{NAMES[name]}") for name in NAMES if name in used) + "\n"
 
 
 def _function(name: str, template: str) -> str:

@@ -72,7 +72,7 @@ class Scripts:
     """Every verb, for one prefix, one set of limits and one kind of clock."""
 
     def __init__(self, limits: Limits, *, prefix: str = PREFIX, clock: str = SERVER_CLOCK) -> None:
-        self._head = clock + _limits(limits) + lua_functions(prefix) + "\n"
+        self._head, self._prefix = clock + _limits(limits), prefix
         self._verbs = {source.name: self._script(source) for source in sources().values() if source.is_verb}
 
     def __getitem__(self, verb: str) -> Script:
@@ -83,9 +83,9 @@ class Scripts:
 
     def _script(self, source: Source) -> Script:
         flags = " flags=allow-oom" if source.oom == "allow-oom" else ""
-        parts = [f"#!lua{flags}\n", self._head, _arguments(source.args)]
-        parts += [sources()[name].text for name in _needed(source.uses)]
-        text = "".join([*parts, source.text])
+        own = "".join([*(sources()[name].text for name in _needed(source.uses)), source.text])
+        keys = lua_functions(own, self._prefix)
+        text = "".join([f"#!lua{flags}\n", self._head, keys, _arguments(source.args), own])
         plan = tuple((name.rstrip("*"), name.endswith("*")) for name in source.args)
         return Script(source.name, text, hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest(), plan)
 

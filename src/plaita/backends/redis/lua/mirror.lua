@@ -34,11 +34,6 @@ local function partition(tenant)
   return tenant == 'default' and '' or tenant .. ':'
 end
 
--- A name the documented layout cannot spell would write over a key that means something else.
-local function is_mirrored(run)
-  return run.id ~= 'index' and not RESERVED[run.tenant] and not string.find(run.id .. run.tenant, ':', 1, true)
-end
-
 local function quoted(text_of)
   if text_of == '' then return 'null' end
   return cjson.encode(text_of)
@@ -101,7 +96,7 @@ local function mirror_claim(run)
 end
 
 local function mirror_burial(run)
-  if not is_mirrored(run) then return end
+  if not run.mirrored then return end
   local part = partition(run.tenant)
   redis.call('DEL', execution_key(part, run.id), execution_lease_key(part, run.id), execution_fence_key(part, run.id))
   redis.call('ZREM', execution_index_key(part), run.id)

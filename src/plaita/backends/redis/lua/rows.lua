@@ -6,7 +6,7 @@ local FIELDS = {
   'rid', 'incarnation', 'tenant', 'queue', 'priority', 'born', 'status', 'nonce', 'due', 'slot', 'generation',
   'cancel', 'parked', 'blocked', 'ended', 'lost', 'tries', 'seq', 'last_nonce', 'last_generation', 'last_digest',
   'boxn', 'unread', 'armed', 'entries', 'retry', 'blocked_reason', 'reopened', 'submitted', 'failures', 'wakeups',
-  'lost_worker', 'box', 'live',
+  'lost_worker', 'box', 'live', 'mirrored',
 }
 local TERMINAL = {completed = true, error = true, cancelled = true}
 local rows, order = {}, {}
@@ -66,7 +66,7 @@ local function add_run(start)
     parked = false, blocked = false, ended = false, lost = 0, tries = 0, seq = 0, last_nonce = false,
     last_generation = 0, last_digest = '', boxn = 0, unread = 0, armed = 0, entries = 0, retry = false,
     blocked_reason = '', reopened = false, submitted = now, failures = 0, wakeups = 0, lost_worker = false,
-    box = {}, live = {}, was = {place = false, due = false, nonce = false, status = false, ended = false},
+    box = {}, live = {}, mirrored = facts.mirrored, was = {place = false, due = false, nonce = false, status = false, ended = false},
   }
   redis.call('HSET', run_key(run.id), 's', start.facts, 'in', start.input)
   if start.parent ~= '' then redis.call('HSET', run_key(run.id), 'p', start.parent) end
@@ -120,7 +120,7 @@ local function save(run)
     if was.status then redis.call('ZREM', by_status_key(was.status), run.id) end
     redis.call('ZADD', by_status_key(run.status), run.rid, run.id)
   end
-  if is_mirrored(run) then
+  if run.mirrored then
     if was.status ~= run.status then mirror_row(run) end
     mirror_claim(run)
   end
