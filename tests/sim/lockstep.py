@@ -28,6 +28,8 @@ from plaita.testing.conformance import HandClock
 from tests.sim.protocol import model as m
 
 TICK_MS = 1_000
+LOOKS_AT_REDIS = 6
+"""It is looked at after each so many steps."""
 START_MS = 1_000_000_000_000
 LONG_AGO = "2000-01-01T00:00:00"
 Backend = MemoryBackend | SqliteBackend | RedisBackend
@@ -99,7 +101,7 @@ class Lockstep:
                 client.flushall()
             self.stores += (RedisBackend(redis_url, self.clock, limits=limits),)
         self.tokens: list[Claimed] = []
-        self.nonces = self.messages = 0
+        self.nonces = self.messages = self.compared = 0
         self.each(lambda s, _: s.publish_flow("E", "1", "E"))
         self.each(lambda s, _: s.publish_flow("H", "1", "H"))
         self.claim("nobody", fresh=True)
@@ -248,9 +250,15 @@ class Lockstep:
         self.clock.advance(TICK_MS)
 
     def compare(self) -> None:
-        """The stores hold what the model holds, and the auditor finds nothing."""
+        """The stores hold what the model holds, and the auditor finds nothing.
+
+        All answers are compared; what Redis holds, which takes as long as everything else, now and then.
+        """
         wanted = self._model_picture()
+        self.compared += 1
         for store in self.stores:
+            if isinstance(store, RedisBackend) and self.compared % LOOKS_AT_REDIS:
+                continue
             found = difference(self._look(store, self._picture), wanted)
             assert not found, found
             assert self.loop.run_until_complete(store.audit()) == []
