@@ -42,7 +42,7 @@ ROWS = {
     "waits once": Row("run flow.yaml --once", 1, "PLT-E03", ("'d' waits",), WAITS),
     "no store": Row("ps", 5, "PLT-E06", ("there is no store",)),
     "bad store": Row("ps --store foo", 2, "PLT-E02", ("--store", "sqlite:///PATH")),
-    "store of another kind": Row("ps --store redis://localhost", 2, "PLT-E08", ("redis://localhost",)),
+    "store of another kind": Row("ps --store postgresql://localhost", 2, "PLT-E02", ("postgresql://localhost",)),
     "store in no directory": Row("inspect x --store sqlite:///no/x.db", 5, "PLT-E06", ("no/x.db",)),
     "bad data": Row("resume x --data {a", 2, "PLT-E02", ("--data", "not JSON")),
     "worker of its own": Row("worker --store memory:", 2, "PLT-E08", ("memory:",)),

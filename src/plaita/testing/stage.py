@@ -20,6 +20,7 @@ from plaita.base.errors import Unavailable
 from plaita.policy.lease import LeasePlan
 from plaita.ports.backend import Backend
 from plaita.ports.runs import SettleAnswer, Settled, Step
+from plaita.ports.values import RunId
 from plaita.server.worker.worker import Surroundings, Worker, WorkerOptions
 from plaita.telemetry import events as told
 from plaita.telemetry.event import Event, Field
@@ -100,6 +101,10 @@ class Line:
         if verb in ("release", "withdraw"):
             return 0
         return await asyncio.get_running_loop().create_future()
+
+    def on_mail(self, tell: Callable[[RunId], None]) -> bool:
+        """Nobody is told."""
+        return False
 
     async def bury_dead(self) -> int:
         """There is no other process; nobody needs to look for one again and again."""

@@ -61,7 +61,7 @@ class RedisDesk:
         answer = decision.answer if wakes else None
         word, *found = await self._talk.run(
             "decide", task=task_id, version=version, actor=actor, vote=vote_bytes(decision.vote),
-            outcome=decision.outcome, answer=answer, digest=digest_of(answer or b""),
+            answer=answer, digest=digest_of(answer or b""),
         )  # fmt: skip
         match word:
             case b"recorded":

@@ -21,8 +21,8 @@ local function refused(reason, detail)
   local number = redis.call('HINCRBY', counters_key(), 'dead', 1)
   detail = detail or words[reason]
   redis.call('DEL', dead_letter_key(args.message))
-  redis.call('HSET', dead_letter_key(args.message), 'body', args.body, 'at', args.at, 'reason', reason, 'detail', detail,
-    'died', string.format('%d', now))
+  redis.call('HSET', dead_letter_key(args.message), 'body', args.body, 'at', args.at, 'reason', reason, 'detail',
+    detail, 'died', string.format('%d', now))
   redis.call('ZADD', dead_key(), number, args.message)
   quote(reason, detail)
   return {'dead', reason, detail}

@@ -4,8 +4,9 @@
 --! args id incarnation facts input digest kind a b c failed_node put* arms*
 -- A new run and its first settle in one step: nobody can claim it in between. An id that exists is a conflict.
 if find_run(args.id) then return {'conflict'} end
-local run, refusal = submit({id = args.id, incarnation = args.incarnation, facts = args.facts, input = args.input, parent = ''},
-  args.digest)
+local run, refusal = submit({
+  id = args.id, incarnation = args.incarnation, facts = args.facts, input = args.input, parent = '',
+}, args.digest)
 if not run then return {refusal} end
 run.nonce, run.generation, run.status = 'adopt.' .. run.incarnation, run.generation + 1, 'running'
 set_slot(run, true)

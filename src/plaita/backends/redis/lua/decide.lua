@@ -1,7 +1,7 @@
 --! verb decide
 --! class deny-oom
 --! uses rows answering
---! args task version actor vote outcome answer digest
+--! args task version actor vote answer digest
 -- Write the vote unless the task is closed, moved on, or the actor may not vote or has voted. A decided task wakes its
 -- wait in the same step.
 local key = task_key(args.task)

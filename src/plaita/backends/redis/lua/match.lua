@@ -37,7 +37,7 @@ local function live_waits(run)
   return found
 end
 
-local function listening_key(wait)
+local function listens_at(wait)
   return wait.key and waiting_keyed_key(wait.type, wait.key) or waiting_key(wait.type)
 end
 
@@ -51,9 +51,9 @@ local function save_wait(run, wait)
   redis.call('HSET', waits_key(run.id), wait.id, cjson.encode(values))
   if wait.kind == 'event' then
     if wait.state == 'open' then
-      redis.call('ZADD', listening_key(wait), wait.arm, listening_member(run, wait))
+      redis.call('ZADD', listens_at(wait), wait.arm, listening_member(run, wait))
     else
-      redis.call('ZREM', listening_key(wait), listening_member(run, wait))
+      redis.call('ZREM', listens_at(wait), listening_member(run, wait))
     end
   end
   if wait.state == 'closed' then

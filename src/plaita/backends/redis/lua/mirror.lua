@@ -50,12 +50,14 @@ end
 local TAIL = ',"execution_id":'
 
 local function tail_of(run)
-  local earlier = run.was.status and not run.was.ended and redis.call('GET', execution_key(partition(run.tenant), run.id))
+  local lives = run.was.status and not run.was.ended
+  local earlier = lives and redis.call('GET', execution_key(partition(run.tenant), run.id))
   local at = earlier and string.find(earlier, TAIL, 1, true)
   if at then return string.sub(earlier, at) end
   local facts = start_of(run)
-  return TAIL .. cjson.encode(run.id) .. ',"flow_id":' .. cjson.encode(facts.flow_id) .. ',"flow_name":null,"flow_version":'
-    .. quoted(facts.flow_version) .. ',"flow_hash":' .. quoted(facts.closure) .. ',"flow_hash_algo":'
+  return TAIL .. cjson.encode(run.id) .. ',"flow_id":' .. cjson.encode(facts.flow_id)
+    .. ',"flow_name":null,"flow_version":' .. quoted(facts.flow_version)
+    .. ',"flow_hash":' .. quoted(facts.closure) .. ',"flow_hash_algo":'
     .. (facts.closure == '' and 'null' or '"flow-closure-sha256"') .. ',"engine_version":null,"tenant_id":'
     .. cjson.encode(run.tenant) .. ',"context":{},"start_time":"' .. iso(run.submitted)
     .. '","invoker":"worker","node_timings":null,"timeline":null,"usage":null,"dispatch_pending":null}'

@@ -13,7 +13,8 @@ for _, status in ipairs({'queued', 'running', 'suspended'}) do
   local id = redis.call('ZRANGE', by_status_key(status), 0, 0)[1]
   if id then oldest = math.min(oldest, find_run(id).born) end
 end
-for _, number in ipairs(redis.call('ZRANGEBYSCORE', event_times_key(), '-inf', string.format('(%d', older), 'LIMIT', 0, 1000)) do
+local before = string.format('(%d', older)
+for _, number in ipairs(redis.call('ZRANGEBYSCORE', event_times_key(), '-inf', before, 'LIMIT', 0, 1000)) do
   local row = redis.call('HMGET', event_key(number), 'id', 'type', 'key', 'fan')
   if tonumber(number) <= oldest and not row[4] then
     redis.call('DEL', event_key(number), event_id_key(row[1]))

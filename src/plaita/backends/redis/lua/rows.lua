@@ -66,7 +66,8 @@ local function add_run(start)
     parked = false, blocked = false, ended = false, lost = 0, tries = 0, seq = 0, last_nonce = false,
     last_generation = 0, last_digest = '', boxn = 0, unread = 0, armed = 0, entries = 0, retry = false,
     blocked_reason = '', reopened = false, submitted = now, failures = 0, wakeups = 0, lost_worker = false,
-    box = {}, live = {}, mirrored = facts.mirrored, was = {place = false, due = false, nonce = false, status = false, ended = false},
+    box = {}, live = {}, mirrored = facts.mirrored,
+    was = {place = false, due = false, nonce = false, status = false, ended = false},
   }
   redis.call('HSET', run_key(run.id), 's', start.facts, 'in', start.input)
   if start.parent ~= '' then redis.call('HSET', run_key(run.id), 'p', start.parent) end

@@ -2,8 +2,9 @@
 --! class deny-oom
 --! uses rows quota starting
 --! args id incarnation facts input digest
-local run, there = submit({id = args.id, incarnation = args.incarnation, facts = args.facts, input = args.input, parent = ''},
-  args.digest)
+local run, there = submit({
+  id = args.id, incarnation = args.incarnation, facts = args.facts, input = args.input, parent = '',
+}, args.digest)
 flush()
 if not run then return {there} end
 return {'submitted', run.id, run.incarnation, there and 1 or 0}

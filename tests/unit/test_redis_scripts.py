@@ -1,0 +1,83 @@
+"""Each script is what the head of its file says, and nothing else reaches it."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from plaita.backends.redis.keys import NAMES, key
+from plaita.backends.redis.scripts import Scripts, read_source, sources
+from plaita.backends.rows import Limits
+
+LINE_MAX = 120
+VERBS = sorted(name for name, source in sources().items() if source.is_verb)
+REFUSED_AT_MAXMEMORY = {"accept", "adopt", "decide", "offer", "publish", "publish_flow", "submit", "wake"}
+
+
+@pytest.fixture(scope="module")
+def scripts() -> Scripts:
+    return Scripts(Limits())
+
+
+def test_only_what_brings_something_new_is_refused_when_memory_is_full() -> None:
+    assert {name for name in VERBS if sources()[name].oom == "deny-oom"} == REFUSED_AT_MAXMEMORY
+
+
+@pytest.mark.parametrize("name", sorted(sources()))
+def test_a_file_uses_every_argument_and_fragment_it_names(name: str) -> None:
+    source = sources()[name]
+    assert all(other in sources() for other in source.uses)
+    for arg in source.args:
+        assert f"args.{arg.rstrip('*')}" in "".join(s.text for s in sources().values()), arg
+
+
+@pytest.mark.parametrize("name", sorted(sources()))
+def test_the_lines_of_a_file_can_be_read(name: str) -> None:
+    text = sources()[name].text
+    assert not [line for line in text.splitlines() if len(line) > LINE_MAX and not line.startswith("--!")]
+    assert "\t" not in text
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_a_script_makes_every_key_from_the_table(scripts: Scripts, verb: str) -> None:
+    text = scripts[verb].text
+    assert set(re.findall(r"\b(\w+)_key\(", text)) <= NAMES.keys()
+    assert "KEYS[" not in text
+    own = "".join(source.text for source in sources().values())
+    assert "plaita:" not in own
+
+
+def test_a_prefix_keeps_two_stores_on_one_server_apart() -> None:
+    text = Scripts(Limits(), prefix="other")["submit"].text
+    assert "'plaita:" not in text
+    assert key("run", "a", prefix="other") == "other:run:a"
+
+
+def test_two_parts_of_a_key_never_run_into_each_other() -> None:
+    assert key("keyed", "a:b", "c") != key("keyed", "a", "b:c")
+
+
+def test_an_argument_that_the_contract_does_not_name_is_refused(scripts: Scripts) -> None:
+    with pytest.raises(TypeError, match="release takes no lease"):
+        scripts["release"].pack(holder="h", lease=1)
+
+
+def test_arguments_go_in_the_order_of_the_contract(scripts: Scripts) -> None:
+    packed = scripts["claim"].pack(lacks=["x"], queues=["a", "b"], alone=True, only=None, n=3, nonce="n")
+    assert packed == ["n", 3, "", 1, 2, "a", "b", 1, "x"]
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ("return 1\n", "the head must begin"),
+        ("--! verb other\n", "the head must begin"),
+        ("--! verb it\n--! args a\n", "says its class"),
+        ("--! verb it\n--! class now-and-then\n--! args a\n", "says its class"),
+        ("--! verb it\n--! class deny-oom\n", "says its class"),
+    ],
+)
+def test_a_file_without_a_contract_is_refused(text: str, what: str) -> None:
+    with pytest.raises(ValueError, match=what):
+        read_source("it.lua", text)
