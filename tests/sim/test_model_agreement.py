@@ -13,6 +13,8 @@ from tests.sim.lockstep import Claimed, Lockstep, Move
 from tests.sim.protocol import model as m
 
 SEEDS = 12
+ON_REDIS = 3
+"""One walk in so many has Redis beside it; the Hypothesis machine always has."""
 STEPS = 120
 RUNS = ("a", "b", "c")
 Act = partial[None]
@@ -157,7 +159,8 @@ class Walk:
 def test_the_stores_agree_with_the_model(
     cap: int | None, tombstones: bool, grace: int, seed: int, tmp_path: Path, redis_url: str
 ) -> None:  # fmt: skip
-    stores = Lockstep(tmp_path, cap=cap, grace=grace, tombstones=tombstones, redis_url=redis_url)
+    beside = None if seed % ON_REDIS else redis_url
+    stores = Lockstep(tmp_path, cap=cap, grace=grace, tombstones=tombstones, redis_url=beside)
     walk = Walk(seed, stores)
     try:
         for _ in range(STEPS):

@@ -9,7 +9,6 @@ from contextlib import suppress
 from pathlib import Path
 
 from plaita.backends.redis.address import read_address
-from plaita.backends.redis.desk import RedisDesk
 from plaita.backends.redis.hints import Hints
 from plaita.backends.redis.inbox import RedisInbox
 from plaita.backends.redis.keys import PREFIX
@@ -31,7 +30,7 @@ OVERDUE_MS = 50
 """How long a hint sleeps at most while something is due that this process did not take."""
 
 
-class RedisBackend(RedisRuns, RedisDesk, RedisInbox):
+class RedisBackend(RedisRuns, RedisInbox):
     """A store on a Redis server. ``limits`` overrides what ``lease_ms`` and ``cap`` say; ``clock`` ``None`` is the
     server's. Opens its connections when they are first used, on the event loop it belongs to.
 

@@ -6,7 +6,7 @@ import asyncio
 from typing import Any
 
 from plaita.backends.redis.codec import facts_bytes, pairs
-from plaita.backends.redis.desk import published
+from plaita.backends.redis.desk import RedisDesk, published
 from plaita.backends.redis.entries import Entry, entry_of, quotation, refusal
 from plaita.backends.redis.queries import RedisQueries
 from plaita.backends.redis.runs import cancelled, woken
@@ -16,7 +16,6 @@ from plaita.backends.verbs.match import digest_of
 from plaita.backends.verbs.messages import Announce, Answer, Order, Start, Stop, bounded, read
 from plaita.base.clock import new_id
 from plaita.base.ids import start_digest
-from plaita.ports.flows import FlowVersion
 from plaita.ports.inbox import (
     Accepted,
     CancelAccepted,
@@ -41,15 +40,12 @@ _EMPTY: dict[str, Any] = dict.fromkeys(
 )  # fmt: skip
 
 
-class RedisInbox(RedisQueries):
+class RedisInbox(RedisDesk, RedisQueries):
     """Messages of producers."""
 
     _talk: Talk
     _consumer = ""
     _intake = "new"
-
-    async def flow(self, flow_id: str, version: str = "") -> FlowVersion | None:
-        raise NotImplementedError
 
     async def offer(self, message_id: str, body: bytes) -> Offered:
         checked_message(message_id, body, self._talk.limits)
