@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import socket
 import subprocess
 import tempfile
 import threading
@@ -74,6 +75,22 @@ def redis_server(*options: str) -> Iterator[str]:
     """A running Redis server; its URL."""
     with redis_at(*options) as server:
         yield server.url
+
+
+@contextmanager
+def redis_over_tcp() -> Iterator[str]:
+    """A running Redis server on a free port; its URL."""
+    port = free_port()
+    with redis_at("--port", str(port), "--bind", "127.0.0.1"):
+        yield f"redis://127.0.0.1:{port}"
+
+
+def free_port() -> int:
+    """A port that nobody listens on now."""
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        port: int = listening.getsockname()[1]
+        return port
 
 
 def _await_ready(process: subprocess.Popen[str]) -> threading.Thread:

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import re
 import shlex
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -23,7 +22,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.shell import EXAMPLES, ROOT, Shell, lines_of, until
-from tests.servers import redis_at
+from tests.servers import free_port, redis_at
 
 pytestmark = pytest.mark.timeout(90)
 
@@ -137,13 +136,6 @@ def beside(reader: Shell, command: str) -> Iterator[None]:
     finally:
         process.kill()
         process.communicate()
-
-
-def free_port() -> int:
-    with socket.socket() as listening:
-        listening.bind(("127.0.0.1", 0))
-        port: int = listening.getsockname()[1]
-        return port
 
 
 def task_of(reader: Shell) -> str:

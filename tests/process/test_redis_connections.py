@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -22,7 +21,7 @@ from plaita.backends.redis import RedisBackend
 from plaita.base.errors import InputError, Unavailable
 from plaita.ports.processes import Process
 from plaita.runtime import Runtime
-from tests.servers import RedisServer, redis_at
+from tests.servers import RedisServer, free_port, redis_at
 from tests.support.fleet import Answer, command, wait_until
 from tests.support.redis_fleet import RedisFleet, all_completed, load_of
 
@@ -40,12 +39,6 @@ ASKING = Flow.model_validate(
         ],
     }
 )
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def used(url: str) -> Any:

@@ -13,12 +13,12 @@ from plaita.base.errors import FlowLoadError, NodeExecutionError, PlaitaError
 from plaita.core.flow import Flow
 from plaita.engine.failure import FailureRaised
 from plaita.node.redis import CLIENTS_MAX, Clients, as_json
-from tests.support.redis_server import redis_server
+from tests.servers import redis_over_tcp
 
 
 @pytest.fixture(scope="module")
 def target() -> Iterator[str]:
-    with redis_server() as url:
+    with redis_over_tcp() as url:
         yield url
 
 
