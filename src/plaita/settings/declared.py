@@ -136,6 +136,65 @@ class WorkerSettings:
             most=100,
         ),
     )
+    processes: int = declare(
+        1,
+        Setting(
+            "PLAITA_WORKER_PROCESSES",
+            "whole number",
+            "Processes of one `plaita worker`; with more than one, a process above them starts a new one when one dies.",
+            least=1,
+            most=256,
+        ),
+    )
+    instance_id: str = declare(
+        "",
+        Setting(
+            "PLAITA_INSTANCE_ID",
+            "text",
+            "The name of this worker in lists, commands and metrics; empty: the host and 8 random characters.",
+            pattern=r"(?:[A-Za-z0-9][A-Za-z0-9._-]{0,127})?",
+            expected="up to 128 letters, digits, dots, dashes and underscores",
+        ),
+    )
+    registry: bool = declare(
+        True,
+        Setting(
+            "PLAITA_WORKER_REGISTRY",
+            "switch",
+            "Whether a worker shows itself in the documented registry and obeys its control channel. On Redis.",
+        ),
+    )
+    metrics_port: int = declare(
+        0,
+        Setting(
+            "PLAITA_METRICS_PORT",
+            "whole number",
+            "The port of `/metrics` and `/health`; 0 for none. With several processes the first one has this port, the "
+            "next one the next, and so on.",
+            least=0,
+            most=65_535,
+        ),
+    )
+    metrics_host: str = declare(
+        "0.0.0.0",
+        Setting(
+            "PLAITA_METRICS_HOST",
+            "text",
+            "The address that `/metrics` and `/health` listen on. They ask for no password.",
+            pattern=r"[A-Za-z0-9.:_-]+",
+            expected="an address or a host name",
+        ),
+    )
+    alert_webhook: str = declare(
+        "",
+        Setting(
+            "PLAITA_ALERT_WEBHOOK",
+            "text",
+            "Where each message that becomes a dead letter is posted as JSON; empty for nowhere.",
+            pattern=r"(?:https?://\S+)?",
+            expected="http://… or https://…",
+        ),
+    )
 
     @property
     def lease_ttl_ms(self) -> int:
@@ -304,5 +363,14 @@ class Settings:
             "choice",
             "The least level of an event that a worker writes to its log.",
             choices=("DEBUG", "INFO", "WARNING", "ERROR"),
+        ),
+    )
+    log_format: Literal["text", "json"] = declare(
+        "text",
+        Setting(
+            "PLAITA_LOG_FORMAT",
+            "choice",
+            "How a worker writes its log: lines for people, or one JSON object a line.",
+            choices=("text", "json"),
         ),
     )
