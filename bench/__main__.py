@@ -1,15 +1,18 @@
-"""``python -m bench [inprocess] [durable] [fleet] [startup] [http]``: run all or some, print the report."""
+"""``python -m bench [SECTION]...``: run all sections or some, print the report."""
 
 from __future__ import annotations
 
 import sys
 
-from bench import durable, fleet, http, inprocess, startup
+from bench import beside, durable, fleet, http, inprocess, open_loop, startup, suspended
 
 SECTIONS = {
     "inprocess": inprocess.run,
     "durable": durable.run,
     "fleet": fleet.run,
+    "open_loop": open_loop.run,
+    "beside": beside.run,
+    "suspended": suspended.run,
     "startup": startup.run,
     "http": http.run,
 }

@@ -15,15 +15,15 @@ import tracemalloc
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
-from plaita import Flow, Node
+from bench.nodes import Touch
+from plaita import Flow
 from plaita.app import worker_options
 from plaita.backends.sqlite import SqliteBackend
 from plaita.control.starting import StartOptions, start_flow
 from plaita.engine.delta import take_delta
 from plaita.engine.machine import Conditions, advance, start
-from plaita.node.registry import get_default_registry
 from plaita.server.worker import Worker
 from plaita.settings import Settings
 
@@ -32,17 +32,6 @@ FIVE_RUNS = 1_000
 STEPS, STEP_RUNS = 50, 100
 LONE_STEPS = 1_600
 SYNC: tuple[Literal["FULL", "NORMAL"], ...] = ("FULL", "NORMAL")
-
-
-class Touch(Node):
-    """An effect that costs nothing."""
-
-    node_type: ClassVar[str] = "touch"
-    times: ClassVar[list[float]] = []
-
-    async def arun(self, execution: Any) -> dict[str, Any]:
-        self.times.append(time.perf_counter())
-        return {"ok": True, "n": 1, "key": "k", "text": "some text"}
 
 
 def effects(count: int) -> Flow:
@@ -153,7 +142,6 @@ def _suspended_bytes(count: int) -> tuple[float, float]:
 
 def run(rounds: int = 9) -> list[str]:
     """The lines of the report."""
-    get_default_registry().register(Touch)
     lines = [f"durable on SQLite, history on (median of {rounds}, interleaved)"]
     for sync in SYNC:
         seconds: dict[str, list[float]] = {"five": [], "steps": [], "bare": [], "first": [], "later": [], "lone": []}

@@ -1,4 +1,4 @@
-"""Durable runs on Redis: executions and effectful steps a second, latencies, memory of suspended runs.
+"""Durable runs on Redis: executions and effectful steps a second, latencies, what a step costs.
 
 The server runs beside the worker on this machine. The floor of a step is the same write from a client that does nothing
 else: one script with the arguments of a settle, so many in flight, that stores them and checks nothing.
@@ -15,7 +15,8 @@ from typing import Any, ClassVar
 
 import redis
 
-from bench.durable import FIVE_RUNS, IN_FLIGHT, STEP_RUNS, STEPS, Touch, effects, pure_five
+from bench.durable import FIVE_RUNS, IN_FLIGHT, STEP_RUNS, STEPS, effects, pure_five
+from bench.nodes import Touch
 from plaita import Flow, Node
 from plaita.app import worker_options
 from plaita.backends.redis import RedisBackend
@@ -31,7 +32,6 @@ FSYNC = {
     "always": ("--appendonly", "yes", "--appendfsync", "always"),
 }
 SAMPLES = 200
-SUSPENDED = 5_000
 FLOOR = """#!lua flags=allow-oom
 redis.call('HSET', KEYS[1], 'h', ARGV[1])
 redis.call('HSET', KEYS[1] .. ':f', 'f', ARGV[2], 'n', ARGV[3])
@@ -40,10 +40,10 @@ return 1
 """
 
 
-class Mark(Node):
+class Began(Node):
     """Says when it began."""
 
-    node_type: ClassVar[str] = "mark"
+    node_type: ClassVar[str] = "began"
     began: ClassVar[asyncio.Queue[float]]
 
     async def arun(self, execution: Any) -> dict[str, Any]:
@@ -125,17 +125,17 @@ async def _first_step(url: str) -> list[float]:
     found = []
     async with Fleet(url, IN_FLIGHT) as fleet:
         fleet.begin()
-        Mark.began = asyncio.Queue()
+        Began.began = asyncio.Queue()
         nodes = [
             {"type": "start", "id": "s", "next": "n"},
-            {"type": "mark", "id": "n", "next": "e"},
+            {"type": "began", "id": "n", "next": "e"},
             {"type": "end", "id": "e"},
         ]
         flow = Flow.model_validate({"flow_id": "first", "nodes": nodes})
         for i in range(SAMPLES):
             sent = time.perf_counter()
             await start_flow(fleet.store, flow, {}, StartOptions(execution_id=f"r{i}"))
-            found.append(await Mark.began.get() - sent)
+            found.append(await Began.began.get() - sent)
     return found
 
 
@@ -144,13 +144,13 @@ async def _resumed(url: str) -> list[float]:
     nodes: list[dict[str, Any]] = [
         {"type": "start", "id": "s", "next": "w"},
         {"type": "event", "id": "w", "event_type": "$INPUT.topic", "next": "n"},
-        {"type": "mark", "id": "n", "next": "e"},
+        {"type": "began", "id": "n", "next": "e"},
         {"type": "end", "id": "e"},
     ]
     flow = Flow.model_validate({"flow_id": "resumed", "nodes": nodes})
     found = []
     async with Fleet(url, IN_FLIGHT) as fleet:
-        Mark.began = asyncio.Queue()
+        Began.began = asyncio.Queue()
         for i in range(SAMPLES):
             await start_flow(fleet.store, flow, {"topic": f"t{i}"}, StartOptions(execution_id=f"r{i}"))
         fleet.begin()
@@ -158,35 +158,36 @@ async def _resumed(url: str) -> list[float]:
         for i in range(SAMPLES):
             sent = time.perf_counter()
             await fleet.store.publish(f"e{i}", f"t{i}", None, b"{}")
-            found.append(await Mark.began.get() - sent)
+            found.append(await Began.began.get() - sent)
     return found
 
 
-async def _suspended(url: str) -> tuple[float, float]:
-    """Bytes a waiting execution takes on the server, and seconds to wake all of them by one event."""
-    nodes = [
-        {"type": "start", "id": "s", "next": "w"},
-        {"type": "event", "id": "w", "event_type": "go", "next": "e"},
-        {"type": "end", "id": "e"},
-    ]
-    flow = Flow.model_validate({"flow_id": "waits", "nodes": nodes})
-    client: Any = redis.Redis.from_url(url)
-    async with Fleet(url, IN_FLIGHT) as fleet:
-        await start_flow(fleet.store, flow, {}, StartOptions(execution_id="first"))
-        before = client.info("memory")["used_memory"]
-        for i in range(SUSPENDED):
-            await start_flow(fleet.store, flow, {}, StartOptions(execution_id=f"r{i}"))
-        fleet.begin()
-        await fleet.drained()
-        kept = (client.info("memory")["used_memory"] - before) / SUSPENDED
-    store = RedisBackend(url)
-    started = time.perf_counter()
-    published = await store.publish("go", "go", None, b"{}")
-    while published.pending and await store.carry_on(1):
-        pass
-    seconds = time.perf_counter() - started
-    await store.close()
-    return kept, seconds
+def _cost_of_a_step(url: str) -> str:
+    """Commands and bytes of an effectful step, from the difference between long and short executions."""
+
+    def spent(steps: int) -> dict[str, int]:
+        client: Any = redis.Redis.from_url(url)
+        client.flushall()
+        client.config_resetstat()
+        asyncio.run(_throughput(url, effects(steps), STEP_RUNS, IN_FLIGHT))
+        calls = {name: value["calls"] for name, value in client.info("commandstats").items()}
+        traffic = client.info("stats")
+        return {
+            "requests": calls.get("cmdstat_evalsha", 0) + calls.get("cmdstat_fcall", 0),
+            "in": traffic["total_net_input_bytes"],
+            "out": traffic["total_net_output_bytes"],
+            "us": round(1e6 * client.info("cpu")["used_cpu_user"] + 1e6 * client.info("cpu")["used_cpu_sys"]),
+        }
+
+    before = spent(10)
+    begun = before["us"]
+    after = spent(10 + STEPS)
+    steps = STEPS * STEP_RUNS
+    per = {name: (after[name] - before[name]) / steps for name in ("requests", "in", "out")}
+    return (
+        f"{per['requests']:.2f} requests, {per['in']:.0f} bytes in, {per['out']:.0f} bytes out, "
+        f"{(after['us'] - begun) / (steps + 10 * STEP_RUNS):.0f} us of the server"
+    )
 
 
 def _ms(seconds: list[float]) -> str:
@@ -196,8 +197,7 @@ def _ms(seconds: list[float]) -> str:
 
 def run(rounds: int = 5) -> list[str]:
     """The lines of the report."""
-    get_default_registry().register(Touch)
-    get_default_registry().register(Mark)
+    get_default_registry().register(Began)
     lines = [f"durable on Redis, history on (median of {rounds}, interleaved)"]
     total = STEPS * STEP_RUNS
     for name, options in FSYNC.items():
@@ -220,9 +220,5 @@ def run(rounds: int = 5) -> list[str]:
     }
     with redis_server() as url:
         lines += [f"  {name}: {_ms(asyncio.run(measure(url)))}" for name, measure in measures.items()]
-        kept, seconds_to_wake = asyncio.run(_suspended(url))
-    lines.append(
-        f"  a suspended execution: {kept:.0f} bytes on the server; {SUSPENDED} woken by one event in "
-        f"{1e3 * seconds_to_wake:.0f} ms"
-    )
+        lines.append(f"  a step: {_cost_of_a_step(url)}")
     return lines

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import subprocess
 import sys
-import venv
 from pathlib import Path
 from typing import Any
 
+from bench.environments import interpreter
+
 HERE = Path(__file__).parent
-PEER_ENV = HERE / "peers" / ".venv"
 PEER_VERSION = "0.63"
 
 
@@ -52,18 +51,5 @@ def published() -> Subject:
 
 
 def peer_python() -> str:
-    """The interpreter of the published package, installed from the index into its own environment at the first use.
-
-    Raises ``OSError`` or ``SubprocessError`` when it cannot be built. Two processes may ask at once.
-    """
-    python = PEER_ENV / "bin" / "python"
-    ready = PEER_ENV / ".ready"
-    PEER_ENV.parent.mkdir(exist_ok=True)
-    with (PEER_ENV.parent / ".lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not ready.exists():
-            venv.create(PEER_ENV, with_pip=True)
-            install = [str(python), "-m", "pip", "install", "--quiet", f"plaita=={PEER_VERSION}"]
-            subprocess.run(install, check=True, capture_output=True, timeout=300)
-            ready.touch()
-    return str(python)
+    """The interpreter of the published package; see ``interpreter``."""
+    return interpreter("published", f"plaita=={PEER_VERSION}")

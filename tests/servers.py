@@ -78,10 +78,10 @@ def redis_server(*options: str) -> Iterator[str]:
 
 
 @contextmanager
-def redis_over_tcp() -> Iterator[str]:
+def redis_over_tcp(*options: str) -> Iterator[str]:
     """A running Redis server on a free port; its URL."""
     port = free_port()
-    with redis_at("--port", str(port), "--bind", "127.0.0.1"):
+    with redis_at("--port", str(port), "--bind", "127.0.0.1", *options):
         yield f"redis://127.0.0.1:{port}"
 
 
