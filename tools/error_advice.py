@@ -62,6 +62,10 @@ ADVICE: Final[dict[str, str]] = {
         "`plaita.server.tenant_context` before, or put `tenant_id` into the state. In an installation for one tenant "
         "leave the variable alone."
     ),
+    "PLT-E14": (
+        "The log of the processes says why: mostly a module that `--import` names and that fails in a new process, or "
+        "a port of `--metrics-port` that is taken. Nothing was held, so nothing was lost; start the worker again."
+    ),
     "PLT-E20": f"Read `code`, `kind`, `message` and `path`: the ids of the nodes from the root to the failure. {_LOOK}",
     "PLT-E21": (
         "Compare the id in the message with the ids of the flow; they are case-sensitive. It was computed, mostly by a "

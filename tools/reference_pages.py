@@ -15,6 +15,7 @@ from plaita.telemetry import EVENTS, Event
 from tools.cli_page import cli_page
 from tools.error_advice import ADVICE
 from tools.expression_page import expression_page
+from tools.metrics_page import metrics_page
 from tools.node_page import node_page
 from tools.page_parts import page, table
 from tools.python_page import python_page
@@ -29,6 +30,7 @@ def pages() -> dict[Path, str]:
     return {
         REFERENCE / "settings.md": settings_page(),
         REFERENCE / "events.md": events_page(),
+        REFERENCE / "metrics.md": metrics_page(NOTICE),
         REFERENCE / "cli.md": cli_page(NOTICE),
         REFERENCE / "nodes.md": node_page(NOTICE),
         REFERENCE / "expressions.md": expression_page(NOTICE),
@@ -94,7 +96,7 @@ def events_page() -> str:
 
 def _event_row(event: Event) -> tuple[str, ...]:
     metric = event.metric
-    number = "" if metric is None else f"`{metric.name}`" + (f" (sum of `{metric.of}`)" if metric.of else "")
+    number = "" if metric is None else f"`{metric.name}`" + (f" (of `{metric.of}`)" if metric.of else "")
     fields = ", ".join(f"`{name}`" for name in event.fields)
     return f"`{event.name}`", event.level, number, fields, event.sentence
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from plaita.base.version import VERSION
 from plaita.core.buses import install_bus_factory
 from plaita.node.subflow import install_reader
 
@@ -50,7 +51,7 @@ if TYPE_CHECKING:
 install_reader(lambda value: import_module("plaita.core.loading").read_sub_flow(value))
 install_bus_factory(lambda: import_module("plaita.event").get_default_event_bus())
 
-__version__ = "1.0.0.dev0"
+__version__ = VERSION
 
 _HOMES = {
     "Flow": "plaita.core.flow",
@@ -97,12 +98,12 @@ _HOMES = {
     "Runtime": "plaita.runtime",
     "RedisExecutionStorage": "plaita.storage.redis",
     "RedisFlowStorage": "plaita.storage.redis",
+    "FlowWorker": "plaita.server.documented.flow_worker",
+    "RedisEventBus": "plaita.event.redis",
 }
 _LATER = {
-    "FlowWorker": "REDIS",
     "LangfuseCallback": "TRACING",
     "PlaitaClient": "CONSOLE",
-    "RedisEventBus": "REDIS",
 }
 
 __all__ = [

@@ -3,22 +3,32 @@
 from __future__ import annotations
 
 import os
+import socket
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from urllib.parse import unquote, urlsplit
 
+from plaita.backends.limits import Fleet, Limits, Streams
 from plaita.backends.memory import MemoryBackend
-from plaita.backends.rows import Limits
 from plaita.backends.sqlite import SqliteBackend
 from plaita.backends.sqlite.connection import is_ready as readable
+from plaita.base.clock import new_id
 from plaita.base.duration import DAY_MS
 from plaita.base.errors import NotSupported, Unavailable
+from plaita.base.machine import host_address
+from plaita.base.version import VERSION
 from plaita.policy.lease import plan_lease
 from plaita.ports.backend import Backend
+from plaita.ports.processes import Facts
+from plaita.ports.programs import ProgramEvents
+from plaita.ports.published import PublishedRows
 from plaita.ports.values import RunId
+from plaita.server.generations import LEGACY, generations
+from plaita.server.worker.bridge import Looking
 from plaita.server.worker.worker import WorkerOptions
-from plaita.settings import Settings, load_settings, unknown_variables, use_settings
+from plaita.settings import Settings, StoreSettings, load_settings, unknown_variables, use_settings
 
 HOME = ".plaita"
 SQLITE = "sqlite:///"
@@ -39,6 +49,28 @@ def read_settings(store: str | None = None) -> Settings:
     settings = replace(settings, imports=tuple(_placed(name, places) for name in settings.imports))
     use_settings(settings)
     return settings
+
+
+def as_program(given: Mapping[str, str]) -> dict[str, str]:
+    """The variables of a documented program, which works on Redis; ``given`` are those that its flags set.
+
+    The store is that of the flags, else ``PLAITA_REDIS_URL``, ``REDIS_URL`` or ``PLAITA_STORE``, else a Redis on this
+    machine. Raises ``InputError`` with everything that is wrong.
+    """
+    environ = {**os.environ, **given}
+    names = ("PLAITA_REDIS_URL", "REDIS_URL", "PLAITA_STORE")
+    chosen = next((environ[name] for name in names if environ.get(name)), StoreSettings().redis_url)
+    variables = {**given, "PLAITA_STORE": given.get("PLAITA_STORE", chosen)}
+    if "PLAITA_QUEUE_NAME" not in environ and environ.get("QUEUE_NAME"):
+        variables["PLAITA_QUEUE_NAME"] = environ["QUEUE_NAME"]
+    home = find_home(Path.cwd())
+    load_settings({**environ, **variables}, None if home is None else home / "settings.toml")
+    return variables
+
+
+def become(variables: Mapping[str, str]) -> None:
+    """From now on this process and its children have these variables."""
+    os.environ.update(variables)
 
 
 def _placed(name: str, places: Sequence[Path]) -> str:
@@ -78,7 +110,7 @@ def open_store(settings: Settings, *, create: bool = True) -> Backend:
         raise NotSupported("plaita runs on Linux and macOS, not on Windows", "use WSL 2")
     url = settings.store.url
     if url == "memory:":
-        return MemoryBackend(lease_ms=settings.worker.lease_ttl_ms)
+        return MemoryBackend(limits=limits_of(settings))
     if url.startswith(REDIS):
         return _on_redis(settings)
     path = store_path(url)
@@ -86,7 +118,7 @@ def open_store(settings: Settings, *, create: bool = True) -> Backend:
         if not create:
             raise Unavailable(f"there is no store at {path}", "plaita run FLOW creates one")
         _make_home(path)
-    return SqliteBackend(path, lease_ms=settings.worker.lease_ttl_ms, synchronous=settings.store.sqlite_synchronous)
+    return SqliteBackend(path, limits=limits_of(settings), synchronous=settings.store.sqlite_synchronous)
 
 
 def is_ready(settings: Settings) -> bool:
@@ -102,14 +134,32 @@ def _on_redis(settings: Settings) -> Backend:
         if e.name not in ("redis", "hiredis"):
             raise
         raise NotSupported("a store on Redis needs the client library", "pip install 'plaita[redis]'") from None
-    store = settings.store
-    limits = Limits(
+    return RedisBackend(settings.store.url, limits=limits_of(settings))
+
+
+def limits_of(settings: Settings) -> Limits:
+    """What a store of these settings is opened with."""
+    store, messages = settings.store, settings.messages
+    return Limits(
         lease=plan_lease(settings.worker.lease_ttl_ms),
+        cap=messages.tenant_running_max or None,
+        message_age_ms=messages.age_seconds_max * 1000,
         row_ttl_ms=store.retention_days * DAY_MS,
         claim_min_idle_ms=store.claim_min_idle_ms,
         dlq_max=store.dlq_max_len,
+        streams=Streams(store.queue_name, store.dlq_key, store.consumer_group, store.consumer_group_start),
+        fleet=_fleet(settings),
     )
-    return RedisBackend(store.url, limits=limits)
+
+
+def _fleet(settings: Settings) -> Fleet:
+    store, messages = settings.store, settings.messages
+    environ = {**os.environ, "PLAITA_TENANT_NAMESPACE_VERSION": messages.namespace_version}
+    environ["PLAITA_DEPLOYMENT_EPOCH"] = messages.deployment_epoch
+    ids = generations(environ, store.queue_name, store.consumer_group, store.dlq_key)
+    compared = messages.epoch_strict and messages.deployment_epoch != LEGACY
+    epoch = messages.deployment_epoch if compared else ""
+    return Fleet(ids.config_family, ids.config_generation, ids.budget_generation, epoch)
 
 
 def _make_home(path: Path) -> None:
@@ -130,8 +180,10 @@ def worker_options(
     only: RunId | None = None,
     queues: tuple[str, ...] = ("default",),
     concurrency: int | None = None,
+    holder: str = "",
+    named: bool = False,
 ) -> WorkerOptions:
-    """Worker options from the settings."""
+    """Worker options from the settings. ``named``: the worker says who it is, and goes on saying so."""
     return WorkerOptions(
         concurrency=concurrency or settings.worker.concurrency,
         pool_size=settings.worker.pool_size,
@@ -144,5 +196,68 @@ def worker_options(
         active_ms_max=settings.engine.execution_deadline_ms,
         attempts_max=settings.worker.attempts_max,
         env=os.environ,
+        holder=holder,
+        facts=_facts(settings) if named else Facts(),
         retention_ms=settings.store.retention_days * DAY_MS if only is None else None,
     )
+
+
+def stream_names(settings: Settings) -> tuple[str, str]:
+    """The streams of producers' messages and of dead letters on Redis."""
+    keys = Streams(settings.store.queue_name, settings.store.dlq_key).keys("plaita")
+    return keys["inbox"], keys["dlq"]
+
+
+def log_secrets(settings: Settings) -> list[str]:
+    """Texts of the settings that no log may show: passwords in URLs."""
+    urls = (settings.store.url, settings.worker.alert_webhook)
+    return [unquote(parts.password) for url in urls if (parts := urlsplit(url)).password]
+
+
+def published_rows(store: Backend) -> PublishedRows:
+    """What the published system keeps on the server of this store. Raises ``NotSupported`` where it keeps nothing."""
+    if store.name.startswith(REDIS):
+        from plaita.backends.redis import RedisBackend
+
+        if isinstance(store, RedisBackend):
+            return store.published
+    raise NotSupported(
+        f"{store.name} holds no executions of the published system: those are on Redis", "--store redis://…"
+    )
+
+
+def program_events(store: Backend) -> ProgramEvents | None:
+    """Where programs publish events beside this store; ``None`` where they cannot."""
+    if not store.name.startswith(REDIS):
+        return None
+    from plaita.backends.redis import RedisBackend
+
+    return store.programs if isinstance(store, RedisBackend) else None
+
+
+def looking_of(settings: Settings) -> Looking | None:
+    """How published events are looked for that nobody heard."""
+    events = settings.events
+    if events.no_reconcile:
+        return None
+    return Looking(round(events.reconcile_seconds * 1000), events.backfill_seconds)
+
+
+def worker_name(settings: Settings) -> str:
+    """The name of a worker in lists, commands and metrics: what the settings say, else one that nobody else has."""
+    host = socket.gethostname().replace(":", "-") or "worker"
+    return settings.worker.instance_id or f"{host}-{new_id()[:8]}"
+
+
+def _facts(settings: Settings) -> Facts:
+    worker = settings.worker
+    setup: dict[str, str | int | float | bool] = {
+        "version": VERSION,
+        "lease_ttl_seconds": worker.lease_ttl_seconds,
+        "renew_seconds": worker.renew_seconds,
+        "attempts_max": worker.attempts_max,
+        "execution_deadline_seconds": settings.engine.execution_deadline_seconds,
+        "timezone": settings.engine.timezone,
+        "retention_days": settings.store.retention_days,
+    }
+    return Facts(worker_name(settings), host_address(), version=VERSION, listed=worker.registry, setup=setup)

@@ -131,14 +131,19 @@ def test_a_worker_takes_what_is_queued_and_drains_on_sigterm(shell: Shell) -> No
 def test_the_documented_module_name_of_the_worker_starts_the_same_worker(shell: Shell) -> None:
     started = shell.plaita(f"start {JOB} -i steps=1 -i seconds=0 --json").json["execution_id"]
     worker = subprocess.Popen(
-        [sys.executable, "-m", "plaita.server.flow_worker", "--queue-name", "default"],
+        [sys.executable, "-m", "plaita.server.flow_worker", "--cache-size", "7"],
         cwd=shell.folder,
-        env=shell.environment,
+        env=shell.environment | {"PLAITA_STORE": "sqlite:///.plaita/plaita.db"},
         stderr=subprocess.PIPE,
         text=True,
     )
     assert worker.stderr is not None
-    assert any("worker_started" in line for line in worker.stderr)
+    said = []
+    for line in worker.stderr:
+        said.append(line)
+        if "worker_started" in line:
+            break
+    assert said[0].startswith("--cache-size has no effect")
     assert shell.plaita(f"wait {started} --timeout 10 --json").json["status"] == "completed"
     worker.terminate()
     worker.communicate()

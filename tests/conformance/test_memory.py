@@ -8,6 +8,7 @@ from plaita.testing.conformance import (
     AdoptContract,
     ChildContract,
     ClaimContract,
+    DeadLetterContract,
     EventContract,
     FlowContract,
     HandClock,
@@ -18,6 +19,7 @@ from plaita.testing.conformance import (
     ProcessContract,
     QueryContract,
     QuotaContract,
+    ResumeMessageContract,
     RunCells,
     SettleContract,
     StartMessageContract,
@@ -85,6 +87,14 @@ class TestInboxCells(Memory, InboxCells):
 
 
 class TestInbox(Memory, InboxContract):
+    pass
+
+
+class TestResumeMessages(Memory, ResumeMessageContract):
+    pass
+
+
+class TestDeadLetters(Memory, DeadLetterContract):
     pass
 
 

@@ -11,6 +11,7 @@ from plaita.testing.conformance import (
     AdoptContract,
     ChildContract,
     ClaimContract,
+    DeadLetterContract,
     EventContract,
     FlowContract,
     HandClock,
@@ -21,6 +22,7 @@ from plaita.testing.conformance import (
     ProcessContract,
     QueryContract,
     QuotaContract,
+    ResumeMessageContract,
     RunCells,
     SettleContract,
     StartMessageContract,
@@ -92,6 +94,14 @@ class TestInboxCells(OnRedis, InboxCells):
 
 
 class TestInbox(OnRedis, InboxContract):
+    pass
+
+
+class TestResumeMessages(OnRedis, ResumeMessageContract):
+    pass
+
+
+class TestDeadLetters(OnRedis, DeadLetterContract):
     pass
 
 

@@ -11,8 +11,8 @@ import pytest
 import pytest_asyncio
 import redis
 
+from plaita.backends.limits import Limits
 from plaita.backends.redis import RedisBackend
-from plaita.backends.rows import Limits
 from plaita.base.moment import iso
 from plaita.ports.runs import End, HandBack, Keep, Park
 from plaita.ports.values import RunId

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import redis
 
-from plaita.base.errors import Conflict, InputError, NotInRelease, NotSupported, TenantContextMissingError
+from plaita.base.errors import Conflict, InputError, NotSupported, TenantContextMissingError
 from plaita.server.factory import create_storage_component
 from plaita.server.task_queue import RedisStreamTaskQueue, enqueue_task
 from plaita.server.tenant_context import set_current_tenant
@@ -140,8 +140,8 @@ def test_storages_on_redis_are_made_by_name(client: redis.Redis) -> None:
     saved, found = flows.save_flow(FLOW), flows.get_flow("waits")
     flows.close()
     assert (saved, found["flow_id"]) == (True, "waits")
-    with pytest.raises(NotInRelease):
-        create_storage_component("redis", "event")
+    for kind in ("event", "event_storage", "subscription"):
+        assert create_storage_component("redis", kind, redis_url="redis://localhost:1")
     with pytest.raises(NotSupported):
         create_storage_component("redis", "nothing")
 
@@ -264,3 +264,21 @@ def test_a_program_may_bury_a_task_itself(client: redis.Redis) -> None:
     [(_, fields)] = entries(client, "buried")
     assert json.loads(fields["payload"])["reason"] == "not for us"
     assert client.xlen(STREAM) == 0
+
+
+def test_a_task_dies_once_however_often_it_is_buried(client: redis.Redis) -> None:
+    queue = RedisStreamTaskQueue(client, STREAM)
+    queue.enqueue({"n": 1})
+    task = queue.read(block_ms=1)
+    assert task is not None
+    for _ in range(2):
+        queue.dead_letter(task, reason="not for us")
+    assert (client.xlen(queue.dlq_key), queue.stats()["dead_lettered"]) == (1, 1)
+
+
+def test_what_the_dead_letters_have_no_room_for_is_counted(client: redis.Redis) -> None:
+    queue = RedisStreamTaskQueue(client, STREAM, dlq_max_len=1)
+    for text in ("[", "3", "[4]"):
+        client.xadd(STREAM, {"payload": text})
+        queue.read(block_ms=1)
+    assert queue.stats()["dlq_trimmed"] == 2

@@ -10,8 +10,8 @@ import pytest
 import pytest_asyncio
 import redis
 
+from plaita.backends.limits import Limits
 from plaita.backends.redis import RedisBackend
-from plaita.backends.rows import Limits
 from plaita.base.ids import derived_id
 from plaita.ports.inbox import Started
 from plaita.ports.runs import Park

@@ -12,6 +12,7 @@ from plaita.testing.conformance import (
     AdoptContract,
     ChildContract,
     ClaimContract,
+    DeadLetterContract,
     EventContract,
     FlowContract,
     HandClock,
@@ -22,6 +23,7 @@ from plaita.testing.conformance import (
     ProcessContract,
     QueryContract,
     QuotaContract,
+    ResumeMessageContract,
     RunCells,
     SettleContract,
     StartMessageContract,
@@ -93,6 +95,14 @@ class TestInboxCells(Sqlite, InboxCells):
 
 
 class TestInbox(Sqlite, InboxContract):
+    pass
+
+
+class TestResumeMessages(Sqlite, ResumeMessageContract):
+    pass
+
+
+class TestDeadLetters(Sqlite, DeadLetterContract):
     pass
 
 

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from plaita.backends.rows import Limits, Rows
+from plaita.backends.limits import Limits
+from plaita.backends.rows import Rows
 from plaita.backends.sqlite import SqliteBackend
 from plaita.backends.sqlite.connection import unavailable
 from plaita.backends.sqlite.schema import APPLICATION_ID, VERSION

@@ -142,13 +142,13 @@ def test_a_full_redis_takes_nothing_new_and_lets_what_runs_complete(tmp_path: Pa
     assert "maxmemory" in refused.value.hint
 
 
-def test_a_redis_that_forgets_its_scripts_is_told_them_again(tmp_path: Path) -> None:
+def test_a_redis_that_forgets_its_functions_is_told_them_again(tmp_path: Path) -> None:
     with redis_at() as server, fleet_on(server, tmp_path, 1) as fleet, fleet.runtime() as runtime:
         executions = load_of(runtime, tmp_path, 10, 10, 0.02)
         with redis.Redis.from_url(server.url) as client:
             for count in (10, 30, 60):
                 await_effects(tmp_path, count)
-                client.script_flush()
+                client.function_flush()
         views = settled(runtime, executions, tmp_path, 10)
     assert lost_of(views) == 0
     assert doubled(tmp_path) == []

@@ -57,8 +57,8 @@ WAITS = (
         "step.closes",
     ),
     bug("end_keeps_waits", f"{V}finish:finish", "if run.armed:", "if False:"),
-    bug("wake_overwrites", f"{V}wake:answer", 'if wait.state != "open":', 'if wait.state == "closed":'),
-    bug("wake_not_due", f"{V}match:_post", "runnable(rows, run, RESUME)", "pass"),
+    bug("wake_overwrites", f"{V}wake:_open", 'if wait.state != "open":', 'if wait.state == "closed":'),
+    bug("wake_not_due", f"{V}match:post", "runnable(rows, run, RESUME)", "pass"),
     bug(
         "wake_resets_lease",
         f"{V}quota:runnable",
@@ -129,8 +129,8 @@ FENCES = (
     bug(
         "claim_ignores_lease",
         "plaita.backends.memory.runs:MemoryRuns.due",
-        "if at_ms <= self._now",
-        "if at_ms <= self._now or self._tables.runs[rid].nonce is not None",
+        "if at_ms <= self.now",
+        "if at_ms <= self.now or self._tables.runs[rid].nonce is not None",
     ),
     bug(
         "renew_takes_back",
@@ -301,7 +301,7 @@ MESSAGES = (
     bug("age_gate_on_live", f"{V}accept:_carry_out", "if not is_live and age_ms", "if age_ms"),
     bug(
         "dead_letter_of_live",
-        f"{V}accept:_carry_out",
+        f"{V}accept:_aimed",
         "return Resumed(wake(rows, run_id, wait_id, data, ACTOR))",
         """got = wake(rows, run_id, wait_id, data, ACTOR)
             return Resumed(got) if hasattr(got, "run_id") else refused("no_run", "it came too late")""",

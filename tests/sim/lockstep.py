@@ -10,11 +10,12 @@ from typing import Any, TypeVar
 
 import redis
 
+from plaita.backends.limits import Limits
 from plaita.backends.memory import MemoryBackend
 from plaita.backends.memory.backend import MemoryRows
 from plaita.backends.redis import RedisBackend
 from plaita.backends.redis.snapshot import read_tables
-from plaita.backends.rows import Limits, Rows, RunRow, WaitRow
+from plaita.backends.rows import Rows, RunRow, WaitRow
 from plaita.backends.sqlite import SqliteBackend
 from plaita.backends.verbs.match import digest_of
 from plaita.base.ids import start_digest
@@ -217,6 +218,18 @@ class Lockstep:
         wanted = [(number, DEAD.get(reason, reason)) for number, reason in self.model.dead]
         for letters, _ in self.each(lambda s, _: s.dead_letters(limit=10_000)):
             assert [(letter.message.message_id, letter.reason) for letter in letters] == wanted
+
+    def nudge(self, kind: str, run_id: str) -> None:
+        """A message to go on, for a run that is there: only a retry of one that failed does something."""
+        run = m.get(self.model, run_id)
+        assert run is not None
+        if kind == "retry" and run.status == "error":
+            self.model, _ = m.reopen(self.model, run_id)
+        self.messages += 1
+        name, body = f"m{self.messages}", {"type": "resume", "resume_type": kind, "execution_id": run_id}
+        self.each(lambda s, _: s.offer(name, encode(body)))
+        answers = {repr(accepted.outcome) for [accepted] in self.each(lambda s, _: s.accept(1))}
+        assert len(answers) == 1, answers
 
     def cancel(self, run_id: str) -> None:
         known = m.get(self.model, run_id) is not None

@@ -125,6 +125,9 @@ class AgreementMachine(RuleBasedStateMachine):
     def due(self) -> list[str]:
         return [run_id for run_id, run in self.stores.model.runs if m.claimable(self.stores.model, run)]
 
+    def there(self) -> list[str]:
+        return [run_id for run_id, _ in self.stores.model.runs]
+
     def failed(self) -> list[str]:
         return [run_id for run_id, run in self.stores.model.runs if run.status == "error"]
 
@@ -190,6 +193,11 @@ class AgreementMachine(RuleBasedStateMachine):
     @rule(run_id=of_machine(lambda self: self.failed()))
     def reopen(self, run_id: str) -> None:
         self.stores.reopen(run_id)
+
+    @precondition(lambda self: self.there())
+    @rule(kind=st.sampled_from(["continue", "retry"]), run_id=of_machine(lambda self: self.there()))
+    def send_a_nudge(self, kind: str, run_id: str) -> None:
+        self.stores.nudge(kind, run_id)
 
     @rule(verb=st.sampled_from(["cancel", "delete", "reopen"]), run_id=of_machine(lambda self: self.names()))
     def operate(self, verb: str, run_id: str) -> None:

@@ -13,7 +13,9 @@ from hypothesis.stateful import invariant, run_state_machine_as_test
 from plaita.backends.redis.codec import Stored, stored_of
 from tests.sim.test_agreement_machine import AgreementMachine
 
-MADE_OF_RUNS = ("execution:lease:", "execution:fence:", "execution:")
+MADE_OF_RUNS = (
+    "execution:lease:", "execution:fence:", "execution:nofail:", "execution:g1wakeups:", "execution:",
+)  # fmt: skip
 KEPT = ("execution:fencegen:", "execution:index")
 
 

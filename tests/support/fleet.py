@@ -35,6 +35,7 @@ class Fleet:
     folder: Path
     options: tuple[str, ...] = ()
     processes: dict[int, subprocess.Popen[bytes]] = field(default_factory=dict)
+    variables: dict[str, str] = field(default_factory=dict)
 
     @property
     def store(self) -> str:
@@ -43,11 +44,12 @@ class Fleet:
     @property
     def environ(self) -> dict[str, str]:
         kept = {k: v for k, v in os.environ.items() if not k.startswith("PLAITA_")}
-        return {**kept, "PLAITA_STORE": self.store, "PLAITA_IMPORTS": NODES, "PLAITA_LOG_LEVEL": "WARNING"}
+        own = {"PLAITA_STORE": self.store, "PLAITA_IMPORTS": NODES, "PLAITA_LOG_LEVEL": "WARNING"}
+        return {**kept, **own, **self.variables}
 
-    def start_worker(self) -> int:
+    def start_worker(self, **streams: Any) -> int:
         command = [sys.executable, "-m", "plaita.cli.main", "worker", *self.options]
-        process = subprocess.Popen(command, env=self.environ, stdout=subprocess.DEVNULL)
+        process = subprocess.Popen(command, env=self.environ, stdout=subprocess.DEVNULL, **streams)
         self.processes[process.pid] = process
         return process.pid
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
+import signal
 import time
 from typing import Any, ClassVar
 
@@ -27,3 +29,35 @@ class Append(Node):
         finally:
             os.close(file)
         return str(execution.idempotency_key)
+
+
+class Grip(Append):
+    """Lets no other thread of its process run for that long, as a long call into a library may."""
+
+    node_type: ClassVar[str] = "grip"
+
+    def execute(self, execution: Any) -> str:
+        ctypes.PyDLL(None).usleep(int(self.seconds * 1_000_000))
+        self.seconds = 0.0
+        return super().execute(execution)
+
+
+class Deaf(Append):
+    """Says that it has begun, then hears nothing for that long."""
+
+    node_type: ClassVar[str] = "deaf_for_long"
+
+    def execute(self, execution: Any) -> str:
+        seconds, self.seconds = self.seconds, 0.0
+        key = super().execute(execution)
+        time.sleep(seconds)
+        return key
+
+
+class Crash(Node):
+    """Ends the process that runs it, as a fault in a native library would."""
+
+    node_type: ClassVar[str] = "crash"
+
+    def execute(self, execution: Any) -> None:
+        os.kill(os.getpid(), signal.SIGSEGV)

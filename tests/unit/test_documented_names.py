@@ -17,6 +17,10 @@ from plaita.base.errors import NotInRelease
 
 DIFFERENCES = (Path(__file__).parents[2] / "docs" / "reference" / "differences.md").read_text(encoding="utf-8")
 NODE: Final = "id name desc output next timeout source_line timeout_handler error_handler"
+FLOW_WORKER: Final = (
+    "execution_storage flow_storage event_bus cache_size cache_ttl callback_handlers execution_lease lease_ttl_seconds"
+)
+REDIS_BUS: Final = "redis_url event_key_prefix subscription_key_prefix processing_key_prefix"
 
 CALLED: Final = {
     "plaita.cli.main": "argv",
@@ -141,6 +145,26 @@ CALLED: Final = {
     "plaita.storage.redis.execution_state_ttl_seconds": "",
     "plaita.RedisExecutionStorage": "host port db password client namespace",
     "plaita.RedisFlowStorage": "host port db password client namespace",
+    "plaita.FlowWorker": FLOW_WORKER,
+    "plaita.RedisEventBus": REDIS_BUS,
+    "plaita.event.RedisEventBus": REDIS_BUS,
+    "plaita.event.redis.RedisEventBus": REDIS_BUS,
+    "plaita.event.redis.RedisEventStorage": "redis_url key_prefix ttl",
+    "plaita.event.redis.RedisEventSubscriptionStorage": "redis_url key_prefix ttl",
+    "plaita.server.event_filter.EventFilter": (
+        "execution_storage subscription_storage redis_client event_bus queue_name enable_subscription_timeout_checker "
+        "timeout_check_interval event_storage"
+    ),
+    "plaita.server.event_reconcile.EventReconciler": (
+        "event_storage event_filter redis_client interval_seconds backfill_seconds batch_size"
+    ),
+    "plaita.server.flow_worker.FlowWorker": FLOW_WORKER,
+    "plaita.server.flow_worker.RedisFlowWorker": (
+        f"{FLOW_WORKER} redis_url queue_name enable_registry registry_ttl heartbeat_interval enable_redis_logging "
+        "redis_client consumer_group consumer_name claim_min_idle_ms max_deliveries dlq_key read_block_ms concurrency "
+        "min_free_disk_gib disk_guard_path disk_guard_poll_seconds watchdog_interval_seconds cancel_poll_seconds "
+        "residue_sweep_interval_seconds metrics_port metrics_host alert_webhook"
+    ),
     "plaita.types.ValidationError": "",
     "plaita.types.get_native_type": "data_type str_value",
     "plaita.types.register_validator": "name func message",
@@ -201,22 +225,10 @@ TABLES: Final = {
 """Dictionaries and some of their keys."""
 
 LATER: Final = (
-    "plaita.event.redis.RedisEventStorage",
-    "plaita.server.event_filter.EventFilter",
-    "plaita.server.flow_worker.FlowWorker",
-    "plaita.event.redis.RedisEventSubscriptionStorage",
-    "plaita.server.control.ControlListener",
-    "plaita.server.event_reconcile.EventReconciler",
-    "plaita.server.flow_worker.RedisFlowWorker",
-    "plaita.server.registry.ServiceRegistry",
     "plaita.server.services.delay_service.DelayService",
-    "plaita.FlowWorker",
     "plaita.LangfuseCallback",
     "plaita.PlaitaClient",
-    "plaita.RedisEventBus",
     "plaita.client.PlaitaClient",
-    "plaita.event.RedisEventBus",
-    "plaita.event.redis.RedisEventBus",
 )
 """Names of a later release."""
 

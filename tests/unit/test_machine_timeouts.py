@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from plaita.engine.effects import Cancel, Returned
+from plaita.engine.effects import Cancel, Elapsed, Returned, Wake
 from plaita.engine.machine import next_due
 from tests.support.flows import chain, event, flow_of, outside
 from tests.support.machine_world import World
@@ -172,3 +172,22 @@ def test_of_two_deadlines_at_one_time_the_outer_one_wins() -> None:
         at = world(chain({**child, "childFlow": inner, "timeoutHandler": handler}), restless=restless)
         at.elapse(500)
         assert at.output == "outer"
+
+
+@pytest.mark.parametrize("fields", [{}, {"subscriptionTimeout": 3600}])
+def test_a_wait_that_is_told_to_be_over_gives_the_documented_state(fields: dict[str, Any]) -> None:
+    at = world(chain(event(**fields)))
+    at.step([Elapsed("@wait#1")])
+    assert at.output["status"] == "timeout"
+
+
+def test_a_wait_that_is_told_to_be_over_goes_to_its_timeout_handler() -> None:
+    at = world(chain(event(timeoutHandler={"strategy": "continue-with", "defaultValue": "late"})))
+    at.step([Elapsed("@wait#1")])
+    assert at.output == "late"
+
+
+def test_an_answer_before_the_word_that_a_wait_is_over_counts() -> None:
+    at = world(chain(event()))
+    at.step([Wake("@wait#1", 1), Elapsed("@wait#1")])
+    assert (at.output["status"], at.output["event_data"]) == ("completed", 1)

@@ -20,7 +20,7 @@ from plaita.ports.values import RunId
 from plaita.testing.simulation.random_flows import Dice
 
 INFO = "redis_version:7.0.15\r\nrole:master\r\ncluster_enabled:0\r\nloading:0\r\nmaxmemory_policy:noeviction\r\n"
-SCRIPT = Script("verb", "#!lua\nreturn 1", "0" * 40, ())
+SCRIPT = Script("verb", "lib_verb", "#!lua name=lib\n", ())
 Words = list[bytes]
 Talker = Callable[["Caller"], Awaitable[None]]
 
@@ -209,20 +209,49 @@ async def test_whatever_is_cut_or_given_up_a_reply_belongs_to_its_call(tmp_path:
     assert max(heard.values()) == 1, "nothing is sent twice"
 
 
-async def test_a_script_the_server_does_not_know_goes_once_more_with_its_text(tmp_path: Path) -> None:
+UNKNOWN = "-ERR Function not found\r\n"
+CALL = [b"FCALL", b"lib_verb", b"0"]
+LOAD = [b"FUNCTION", b"LOAD", b"REPLACE", SCRIPT.library.encode()]
+
+
+async def test_a_server_without_the_library_is_given_it_once_for_all_calls(tmp_path: Path) -> None:
     heard: list[Words] = []
 
     async def forgetful(caller: Caller) -> None:
         while True:
             heard.append(await caller.hear())
-            caller.say("-NOSCRIPT No matching script.\r\n" if heard[-1][0] == b"EVALSHA" else ":1\r\n")
+            caller.say(":1\r\n" if LOAD in heard else UNKNOWN)
 
     async with server(tmp_path, forgetful) as link:
-        assert await link.run(SCRIPT, ["x", 1]) == 1
-    assert heard == [
-        [b"EVALSHA", SCRIPT.sha.encode(), b"0", b"x", b"1"],
-        [b"EVAL", SCRIPT.text.encode(), b"0", b"x", b"1"],
-    ]
+        assert await asyncio.gather(*(link.run(SCRIPT, [n]) for n in range(3))) == [1, 1, 1]
+    calls = [[*CALL, b"0"], [*CALL, b"1"], [*CALL, b"2"]]
+    assert heard == [*calls, LOAD, *calls]
+
+
+async def test_a_library_that_is_removed_again_is_loaded_again(tmp_path: Path) -> None:
+    answers = iter([UNKNOWN, "+lib\r\n", UNKNOWN, "+lib\r\n", ":1\r\n"])
+
+    async def forgetful(caller: Caller) -> None:
+        while True:
+            await caller.hear()
+            caller.say(next(answers))
+
+    async with server(tmp_path, forgetful) as link:
+        assert await link.run(SCRIPT, []) == 1
+
+
+async def test_a_server_that_refuses_the_library_is_asked_again_by_the_next_call(tmp_path: Path) -> None:
+    answers = iter([UNKNOWN, "-OOM command not allowed\r\n", UNKNOWN, UNKNOWN, "+lib\r\n", ":1\r\n"])
+
+    async def full(caller: Caller) -> None:
+        while True:
+            await caller.hear()
+            caller.say(next(answers))
+
+    async with server(tmp_path, full) as link:
+        with pytest.raises(Unavailable, match="is full"):
+            await link.run(SCRIPT, [])
+        assert await link.run(SCRIPT, []) == 1
 
 
 @pytest.mark.parametrize(

@@ -6,13 +6,13 @@ import re
 
 import pytest
 
+from plaita.backends.limits import Limits
 from plaita.backends.redis.keys import NAMES, key
 from plaita.backends.redis.scripts import Scripts, read_source, sources
-from plaita.backends.rows import Limits
 
 LINE_MAX = 120
 VERBS = sorted(name for name, source in sources().items() if source.is_verb)
-REFUSED_AT_MAXMEMORY = {"accept", "adopt", "decide", "offer", "publish", "publish_flow", "submit", "wake"}
+REFUSED_AT_MAXMEMORY = {"accept", "adopt", "decide", "offer", "publish", "publish_flow", "replay", "submit", "wake"}
 
 
 @pytest.fixture(scope="module")
@@ -28,8 +28,10 @@ def test_only_what_brings_something_new_is_refused_when_memory_is_full() -> None
 def test_a_file_uses_every_argument_and_fragment_it_names(name: str) -> None:
     source = sources()[name]
     assert all(other in sources() for other in source.uses)
+    everything = "".join(s.text for s in sources().values())
     for arg in source.args:
-        assert f"args.{arg.rstrip('*')}" in "".join(s.text for s in sources().values()), arg
+        # A step is the arguments of its settle.
+        assert re.search(rf"\b(?:args|step)\.{arg.rstrip('*')}\b", everything), arg
 
 
 @pytest.mark.parametrize("name", sorted(sources()))
@@ -39,17 +41,30 @@ def test_the_lines_of_a_file_can_be_read(name: str) -> None:
     assert "\t" not in text
 
 
-@pytest.mark.parametrize("verb", VERBS)
-def test_a_script_makes_every_key_from_the_table(scripts: Scripts, verb: str) -> None:
-    text = scripts[verb].text
-    assert set(re.findall(r"\b(\w+)_key\(", text)) <= NAMES.keys()
+@pytest.mark.parametrize("name", sorted(sources()))
+def test_a_file_makes_every_key_from_the_table(name: str) -> None:
+    text = sources()[name].text
+    assert set(re.findall(r"(?<![.\w])(\w+)_key\(", text)) <= NAMES.keys()
     assert "KEYS[" not in text
-    own = "".join(source.text for source in sources().values())
-    assert "plaita:" not in own
+    assert "plaita:" not in text
+
+
+@pytest.mark.parametrize("name", sorted(sources()))
+def test_a_file_keeps_nothing_from_one_call_to_the_next(name: str) -> None:
+    source = sources()[name]
+    kept = re.findall(r"^local (?!function )([^=\n]+)", source.text, re.MULTILINE)
+    assert source.is_verb or all(word.strip().isupper() for words in kept for word in words.split(",")), kept
+    written = re.findall(r"^\s*(?:[A-Z_]+\[[^\]]*\]|[A-Z_]+)(?:\.\w+)* = ", source.text, re.MULTILINE)
+    assert not written, "what is in capitals is a constant"
+
+
+def test_every_limit_makes_a_library_of_its_own(scripts: Scripts) -> None:
+    assert Scripts(Limits()).library == scripts.library
+    assert Scripts(Limits(chunk=1)).library != scripts.library
 
 
 def test_a_prefix_keeps_two_stores_on_one_server_apart() -> None:
-    text = Scripts(Limits(), prefix="other")["submit"].text
+    text = Scripts(Limits(), prefix="other")["submit"].library
     assert "'plaita:" not in text
     assert key("run", "a", prefix="other") == "other:run:a"
 

@@ -11,7 +11,7 @@ import pytest
 
 from plaita.backends.memory import MemoryBackend
 from plaita.backends.sqlite import SqliteBackend
-from plaita.base.errors import Conflict, FlowLoadError, InputError, NotFound, NotInRelease, NotSupported
+from plaita.base.errors import Conflict, FlowLoadError, InputError, NotFound, NotSupported
 from plaita.core.executor import FlowExecution
 from plaita.core.flow import Flow
 from plaita.ports.backend import Backend
@@ -402,7 +402,7 @@ def test_storages_are_made_by_name(tmp_path: Path) -> None:
     finally:
         flows.close()
     for kind, component, error in (
-        ("redis", "event", NotInRelease),
+        ("redis", "x", NotSupported),
         ("db", "flow", NotSupported),
         ("memory", "x", NotSupported),
     ):

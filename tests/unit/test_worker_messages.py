@@ -166,3 +166,30 @@ def test_whatever_the_bytes_are_they_are_read_or_refused_in_words(body: bytes) -
         assert 0 < len(found.detail) <= 501
     else:
         assert found.since_ms <= 5
+
+
+async def test_a_message_lets_a_wait_be_over_before_its_deadline() -> None:
+    store = MemoryBackend()
+    waiting = flow(
+        {"type": "start", "id": "s", "next": "w"},
+        {"type": "event", "id": "w", "event_type": "paid", "subscriptionTimeout": 3600, "next": "e"},
+        {"type": "end", "id": "e", "output": "$NODE.w.status"},
+    )
+    await publish(store, waiting)
+    await send(store, "m1", type="start", execution_id=RUN, flow_id="f")
+
+    async def waits() -> bool:
+        return bool(await store.waits(RUN))
+
+    async def ended() -> bool:
+        view = await store.run(RUN)
+        return view is not None and view.status == "completed"
+
+    await work(store, waits)
+    [wait] = await store.waits(RUN)
+    data = {"subscription_id": wait.wait_id, "event_type": "paid", "node_id": "w"}
+    await send(store, "m2", type="resume", resume_type="timeout", execution_id=RUN, flow_id="f", data=data)
+    await work(store, ended)
+    view = await store.run(RUN)
+    assert view is not None
+    assert view.output == b'"timeout"'

@@ -56,3 +56,43 @@ async def test_a_renewal_that_fails_is_tried_again_before_its_period_is_over() -
     renewal.stop()
     assert len(store.asked_ms) == FAILURES + 1
     assert store.asked_ms[-1] - store.asked_ms[0] < PERIOD_MS
+
+
+class Stepping:
+    """A clock that is ahead by what the test says, from one look to the next."""
+
+    def __init__(self, *steps_ms: float) -> None:
+        self._steps, self._now = list(steps_ms), 0.0
+
+    def now_ms(self) -> int:
+        return 0
+
+    def elapsed_ms(self) -> float:
+        self._now += self._steps.pop(0) if self._steps else 0
+        return self._now
+
+
+class Steady(Flaky):
+    """A store that answers; ``enough`` is set after some renewals."""
+
+    def __init__(self, count: int) -> None:
+        super().__init__()
+        self._left, self.enough = count, asyncio.Event()
+
+    async def renew(self, leases: Sequence[tuple[RunId, Token]]) -> list[Renewed | Lost]:
+        self._left -= 1
+        if self._left <= 0:
+            self.enough.set()
+        return [Renewed(False, (), 0, 10_000) for _ in leases]
+
+
+async def test_renewals_further_apart_than_two_periods_are_counted_as_late() -> None:
+    # Each round looks at the clock when it sends and when it went well.
+    clock, telemetry, store = Stepping(0, 0, 10, 0, 25, 0, 10, 0), LogTelemetry(), Steady(5)
+    renewal = Renewal(cast(Any, store), None, 10, clock, telemetry, "h")
+    renewal.hold(Held())
+    task = renewal.start(ThreadSpawner(), asyncio.get_running_loop())
+    await store.enough.wait()
+    assert task is not None
+    task.cancel()
+    assert telemetry.numbers()["plaita_renewals_late"] == 1

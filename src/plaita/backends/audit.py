@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 
 from plaita.backends.rows import EventRow, OutRow, Rows, RunRow, WaitRow
 from plaita.backends.verbs.finish import latest_time
@@ -11,22 +12,25 @@ from plaita.ports.values import TERMINAL
 ALL = 1_000_000_000
 
 
-def audit(rows: Rows) -> list[str]:
-    """Every difference in words; an empty list is the only good answer. Reads every live run."""
+def audit(rows: Rows, quotas: Mapping[str, int | None] = MappingProxyType({})) -> list[str]:
+    """Every difference in words; an empty list is the only good answer. Reads every live run.
+
+    ``quotas``: tenants that have another cap than the limits say.
+    """
     queue = {rid for _, rid in rows.ledger.parked()}
     outbox = rows.ledger.entries()
     live = rows.runs.live()
     issues: list[str] = []
     slots: dict[str, int] = {}
     for run in live:
-        slots[run.tenant] = slots.get(run.tenant, 0) + bool(run.slot)
+        slots[run.tenant] = slots.get(run.tenant, 0) + (run.slot == 1)
         issues += [
             f"run {run.run_id}: {issue}" for issue in (*_of_run(rows, run, queue), *_of_waits(rows, run, outbox))
         ]
     parked_live = {rid for rid in queue if rows.runs.at(rid).status not in TERMINAL}
     issues += [f"the quota queue holds run number {rid}, which has ended" for rid in sorted(queue - parked_live)]
     issues += _of_due(rows, live)
-    issues += _of_quota(rows, slots)
+    issues += _of_quota(rows, slots, quotas)
     return issues
 
 
@@ -94,14 +98,17 @@ def _of_due(rows: Rows, live: list[RunRow]) -> Iterator[str]:
         yield f"the next due run is at {earliest}, the index says {rows.runs.next_due()}"
 
 
-def _of_quota(rows: Rows, slots: dict[str, int]) -> list[str]:
-    cap = rows.limits.cap
-    if cap is None:
-        return []
-    issues = [f"tenant {t} has {n} running runs, the cap is {cap}" for t, n in sorted(slots.items()) if n > cap]
+def _of_quota(rows: Rows, slots: dict[str, int], quotas: Mapping[str, int | None]) -> list[str]:
     waiting = sorted({tenant for tenant, _ in rows.ledger.parked()})
-    issues += [f"tenant {t} has runs waiting for a slot while one is free" for t in waiting if slots.get(t, 0) < cap]
-    for tenant, counted in sorted(slots.items()):
+    issues = []
+    for tenant in sorted({*slots, *waiting}):
+        cap, counted = quotas.get(tenant, rows.limits.cap), slots.get(tenant, 0)
+        if cap is None:
+            continue
+        if counted > cap:
+            issues.append(f"tenant {tenant} has {counted} running runs, the cap is {cap}")
+        if tenant in waiting and counted < cap:
+            issues.append(f"tenant {tenant} has runs waiting for a slot while one is free")
         indexed = rows.runs.slots(tenant)
         if indexed != counted:
             issues.append(f"tenant {tenant} has {counted} slots in the headers and {indexed} in the index")

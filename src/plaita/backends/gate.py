@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol, TypeVar
 
-from plaita.backends.rows import Limits, Rows
+from plaita.backends.limits import Limits
+from plaita.backends.rows import Rows
 
 T = TypeVar("T")
 

@@ -8,49 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Final, Literal, Protocol
 
-from plaita.base.duration import DAY_MS
-from plaita.policy.lease import DEFAULT_LEASE, LeasePlan
+from plaita.backends.limits import Limits
 from plaita.ports.flows import FlowVersion
-from plaita.ports.inbox import DeadLetter, Message
+from plaita.ports.inbox import DeadLetter, Deed, Message
 from plaita.ports.processes import Process
 from plaita.ports.queries import Entry
 from plaita.ports.runs import Submission
 from plaita.ports.tasks import Task
 from plaita.ports.values import By, Mail, Parent, RunId, Status, Token, WaitId
 
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """Numbers of the protocol. ``cap`` is the running runs of one tenant, ``None`` for no bound.
-
-    ``start_every``: of so many promotions one takes the oldest start, so that resumes cannot starve starts (0: never).
-    ``message_age_ms``: a producer's message older than that starts, answers and cancels nothing but a live run.
-    ``lock_wait_ms``: how long a verb waits while another process writes.
-
-    On Redis, ``row_ttl_ms``: how long the documented row of an ended run is kept; ``claim_min_idle_ms``: when a message
-    is taken from a process that took it and never came to an end; ``dlq_max``: how many entries the documented stream
-    of dead letters has.
-    """
-
-    lease: LeasePlan = DEFAULT_LEASE
-    tries_max: int = 5
-    lost_max: int = 100
-    cap: int | None = None
-    chunk: int = 200
-    outbox_per_claim: int = 16
-    start_every: int = 8
-    failures_max: int = 12
-    wakeups_max: int = 2
-    tombstone_ms: int = 30 * DAY_MS
-    generation_ms: int = 90 * DAY_MS
-    row_ttl_ms: int = 30 * DAY_MS
-    message_age_ms: int = 7 * DAY_MS
-    message_bytes_max: int = 16_000_000
-    claim_min_idle_ms: int = 60_000
-    dlq_max: int = 1_000
-    lock_wait_ms: int = 5_000
+BESIDE: Final = 2
+"""The slot of a run whose producer asked not to wait for one."""
 
 
 @dataclass(slots=True)
@@ -60,7 +30,7 @@ class RunRow:
     ``nonce`` and ``generation`` are the claim, ``None`` when nobody holds it; ``last_*`` name the last accepted settle
     (its number is ``seq``). ``boxn`` is the last mailbox number given, ``unread`` how many entries wait, ``armed`` how
     many waits were ever armed, ``entries`` the length of the history. ``parked`` says it waits for a slot, ``blocked``
-    that only an operator lifts it.
+    that only an operator lifts it. ``slot``: 1 counts for the cap, 2 (``BESIDE``) was given beside it.
     """
 
     rid: int
@@ -73,7 +43,7 @@ class RunRow:
     status: Status = "queued"
     nonce: str | None = None
     due: int | None = None
-    slot: bool = False
+    slot: int = 0
     generation: int = 0
     cancel: bool = False
     parked: bool = False
@@ -312,6 +282,11 @@ class LedgerTable(Protocol):
     def grave(self, run_id: RunId) -> Grave | None: ...
     def bury(self, run_id: RunId, grave: Grave) -> None: ...
     def forget_graves(self, older_than_ms: int) -> None: ...
+    def by_status(self) -> dict[Status, int]:
+        """How many runs there are, the statuses with none left out."""
+
+    def unheld(self) -> tuple[int, int | None]:
+        """How many runs are due now and held by nobody, and the earliest of their due times."""
 
 
 class MessageTable(Protocol):
@@ -322,11 +297,19 @@ class MessageTable(Protocol):
     def first(self, n: int) -> list[Message]: ...
     def remove(self, message: Message) -> None: ...
     def count(self) -> int: ...
+    def count_dead(self) -> int: ...
     def bury(self, letter: DeadLetter) -> None:
-        """Keep a dead letter; an older one of the same message id is replaced."""
+        """Keep a dead letter under an id of its own, which is not its to choose."""
 
-    def dead(self, limit: int, after: str) -> list[tuple[str, DeadLetter]]:
-        """Dead letters, oldest first, each with the cursor behind it."""
+    def dead(self, limit: int, after: str) -> list[DeadLetter]:
+        """Dead letters, oldest first, behind the one of that id."""
+
+    def dead_letter(self, letter_id: str) -> DeadLetter | None: ...
+    def save_dead(self, letter: DeadLetter) -> None: ...
+    def drop_dead(self, letter_id: str) -> None: ...
+    def record(self, deed: Deed) -> None: ...
+    def deeds(self, letter_id: str) -> list[Deed]:
+        """What was done with a dead letter, oldest first."""
 
     def forget_dead(self, older_than_ms: int) -> None: ...
 
@@ -350,6 +333,9 @@ class ShelfTable(Protocol):
     def flows(self) -> list[FlowVersion]: ...
     def add_process(self, process: Process) -> int:
         """Answers the number of the row, never given twice."""
+
+    def renew_process(self, process: Process) -> bool:
+        """Replace what a process said before; false when there is no row of it."""
 
     def drop_process(self, holder: str) -> None: ...
     def processes(self) -> list[tuple[int, Process]]: ...

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from plaita.base.errors import NotInRelease
 
-REDIS: Final = ("the Redis store comes later", "use the embedded store: Runtime.open(), plaita worker")
+TIMERS: Final = ("a worker fires the delays of its store itself", "start plaita worker and no service beside it")
 CONSOLE: Final = ("the console comes later", "read flows with Flow.from_file, or plaita flows")
 TRACING: Final = ("tracing by Langfuse is not part of it", "write a FlowCallback")
 

@@ -16,6 +16,7 @@
     │   ├── EventTimeoutError      PLT-E42  timeout: nobody published the event in time
     │   └── EventStorageError      PLT-E43  unavailable
     ├── TenantContextMissingError  PLT-E13  input_error: nobody said for which tenant
+    ├── CrashLoop                  PLT-E14  unavailable: worker processes end right after their start
     ├── EvaluationError            PLT-E11  node_error: an expression failed while it ran
     ├── ExpressionSyntaxError      PLT-E12  expression_error: a text is no expression
     └── FlowExecutionException     PLT-E20  how a flow ended; ``code`` is the documented number
@@ -165,6 +166,13 @@ class TenantContextMissingError(_Worded):
 
     reference = "PLT-E13"
     kind = "input_error"
+
+
+class CrashLoop(_Worded):
+    """Worker processes end right after their start, again and again; starting more of them is no use."""
+
+    reference = "PLT-E14"
+    kind = "unavailable"
 
 
 class FlowExecutionException(PlaitaError, RuntimeError):

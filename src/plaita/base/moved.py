@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from typing import Any
 
@@ -16,5 +16,17 @@ def moved(module: str, home: str, names: frozenset[str]) -> Callable[[str], Any]
             raise AttributeError(f"module {module!r} has no attribute {name!r}")
         warnings.warn(f"{module}.{name} is deprecated: use {home}.{name}", DeprecationWarning, stacklevel=2)
         return getattr(import_module(home), name)
+
+    return lookup
+
+
+def from_homes(module: str, homes: Mapping[str, Sequence[str]]) -> Callable[[str], Any]:
+    """The ``__getattr__`` of a module whose names, by the module they live in, are imported when asked for."""
+    places = {name: home for home, names in homes.items() for name in names}
+
+    def lookup(name: str) -> Any:
+        if name not in places:
+            raise AttributeError(f"module {module!r} has no attribute {name!r}")
+        return getattr(import_module(places[name]), name)
 
     return lookup

@@ -44,6 +44,16 @@ def tasks(ctx: typer.Context, incomplete: str) -> list[Offer]:
     return _offered(ctx, incomplete, read)
 
 
+def letters(ctx: typer.Context, incomplete: str) -> list[Offer]:
+    """Dead letters."""
+
+    async def read(store: Backend) -> list[Offer]:
+        found, _ = await store.dead_letters(limit=MOST)
+        return [(letter.letter_id, letter.reason) for letter in found]
+
+    return _offered(ctx, incomplete, read)
+
+
 def _offered(ctx: typer.Context, incomplete: str, read: Callable[[Backend], Awaitable[list[Offer]]]) -> list[Offer]:
     from plaita import app
     from plaita.base.errors import PlaitaError

@@ -15,12 +15,12 @@ def doctor(store: Store = None, as_json: AsJson = False, debug: Debug = False) -
     from plaita.cli.desk import at_desk, settings_of
     from plaita.cli.failing import DONE, FAILED
     from plaita.cli.screen import coloured, say, show_json
-    from plaita.runtime.checking import check
+    from plaita.runtime.checking import check, finding_shape
 
     settings = settings_of(store)
     checks = at_desk(lambda desk: check(desk.store, desk.settings), settings, store)
     if as_json:
-        show_json({"items": [c.shape() for c in checks], "next": None})
+        show_json({"items": [finding_shape(c) for c in checks], "next": None})
     else:
         for c in checks:
             say(f"{coloured(c.status):<8} {c.name}: {c.message}")

@@ -14,9 +14,11 @@ import typer.core
 
 from plaita.base.errors import PlaitaError
 from plaita.cli import (
+    adopt,
     approve,
     backup,
     cancel,
+    dlq,
     doctor,
     event,
     explain,
@@ -34,6 +36,7 @@ from plaita.cli import (
     validate,
     wait,
     worker,
+    workers,
 )
 from plaita.cli import build as build_command
 from plaita.cli.failing import FAILED, INTERRUPTED, USAGE, complain, report, report_usage
@@ -61,7 +64,9 @@ COMMANDS: Final[tuple[tuple[Callable[..., None], str], ...]] = (
     (approve.approve, "plaita approve nec502nhwn --by ann -m fine"),
     (approve.reject, """plaita reject nec502nhwn --by ann -m "no receipt" """.rstrip()),
     (worker.worker, "plaita worker --concurrency 20 --queues default,slow"),
+    (workers.workers, "plaita workers"),
     (doctor.doctor, "plaita doctor"),
+    (adopt.adopt, "plaita adopt --dry-run"),
     (prune.prune, "plaita prune --older-than 30"),
     (backup.backup, "plaita backup monday.db"),
 )
@@ -69,6 +74,12 @@ COMMANDS: Final[tuple[tuple[Callable[..., None], str], ...]] = (
 
 EVENT_COMMANDS: Final[tuple[tuple[Callable[..., None], str], ...]] = (
     (event.publish, """plaita event publish paid --key order-17 --data '{"amount": 120}'"""),
+)
+LETTER_COMMANDS: Final[tuple[tuple[Callable[..., None], str], ...]] = (
+    (dlq.ls, "plaita dlq ls"),
+    (dlq.show, "plaita dlq show 1796075103249-0"),
+    (dlq.replay, "plaita dlq replay 1796075103249-0 --by ann"),
+    (dlq.discard, "plaita dlq discard 1796075103249-0"),
 )
 Complaint: Final[type[Exception]] = typer.BadParameter.__mro__[2]
 """The base of everything the parser complains about."""
@@ -120,6 +131,12 @@ def build(*, rich: bool = False) -> typer.Typer:
     for function, example in EVENT_COMMANDS:
         events.command(cls=Command, epilog=f"Example: {example}")(function)
     app.add_typer(events, name="event")
+    about = "Messages that could not be carried out."
+    letters = typer.Typer(cls=Group, help=about, rich_markup_mode=mode)  # type: ignore[arg-type]
+    letters.callback()(_letters)
+    for function, example in LETTER_COMMANDS:
+        letters.command(cls=Command, epilog=f"Example: {example}")(function)
+    app.add_typer(letters, name="dlq")
     return app
 
 
@@ -141,6 +158,10 @@ def _options(
 
 def _nothing() -> None:
     """Events from outside."""
+
+
+def _letters() -> None:
+    """Messages that could not be carried out."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -211,4 +211,4 @@ def _due(facts: Facts) -> Reason:
 
 def _letter(letter: DeadLetter) -> Reason:
     text = f"a message for it was refused ({letter.reason}): {letter.detail}"
-    return Reason("refused_message", text, since_ms=letter.died_ms)
+    return Reason("refused_message", text, since_ms=letter.died_ms, do=(("dlq", "show", letter.letter_id),))

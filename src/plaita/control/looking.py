@@ -10,7 +10,7 @@ from plaita.control.shapes import Shape, execution_shape, task_shape
 from plaita.ports.backend import Backend
 from plaita.ports.queries import RunView
 from plaita.ports.tasks import Task
-from plaita.ports.values import RunId
+from plaita.ports.values import TERMINAL, RunId
 
 CURSOR_CHARS_MAX = 18
 RECENT = 1_000
@@ -32,6 +32,21 @@ async def _cut_short(store: Backend, execution_id: str) -> str:
     recent, _ = await store.runs(limit=RECENT)
     meant = [view.run_id for view in recent if execution_id and view.run_id.startswith(execution_id)]
     return f"an id is given whole; did you mean {meant[0]!r}?" if len(meant) == 1 else ""
+
+
+def is_over(view: RunView) -> bool:
+    """Has the execution ended?"""
+    return view.status in TERMINAL
+
+
+def rests(view: RunView, now_ms: int) -> bool:
+    """Does it wait for something outside, with nothing to do now? A backoff or a due timer is no rest."""
+    due_later = view.due_ms is None or view.due_ms > now_ms
+    if view.blocked_reason and view.due_ms is None:
+        return True
+    waits = view.status == "suspended" and view.token is None and view.retry_ms is None and due_later
+    starts_later = view.status == "queued" and view.not_before_ms is not None and view.not_before_ms > now_ms
+    return waits or starts_later
 
 
 async def inspect(store: Backend, execution_id: str) -> Shape:

@@ -11,6 +11,7 @@ from typing import Any
 
 from plaita.base.errors import FlowLoadError, NotSupported
 from plaita.base.json import Json, decode
+from plaita.base.moment import LATEST_MS
 from plaita.core.arming import arm_of
 from plaita.core.checkpoint import FRAMES, run_of
 from plaita.core.closure import open_closure
@@ -48,7 +49,8 @@ def context_of_frames(frames: Mapping[str, bytes], who: Identity, flow: Flow | N
     last = None if cursor is None else cursor.last
     if cursor is not None and cursor.node is not None and cursor.state == WAITING and "a" in frames:
         last = cursor.node
-        nodes[last] = decode(frames["a"])
+        pending = decode(frames["a"])
+        nodes[last] = {**pending, "subscription_id": cursor.open} if isinstance(pending, dict) else pending
     context: dict[str, Any] = {
         "$INPUT": who.input,
         "$NODE": nodes,
@@ -64,6 +66,17 @@ def context_of_frames(frames: Mapping[str, bytes], who: Identity, flow: Flow | N
     }
     rest = {k: decode(v) for k, v in frames.items() if not k.startswith("n|") and k != "x"}
     return {**context, FRAMES: rest} if rest else context
+
+
+def pending_of(frames: Mapping[str, bytes]) -> dict[str, dict[str, Any]]:
+    """The state of each open wait, by its id, from the frame keys of a run."""
+    found: dict[str, dict[str, Any]] = {}
+    for key, raw in frames.items():
+        cursor = Cursor(*decode(raw)) if key.startswith("f") else None
+        if cursor is not None and cursor.state == WAITING and cursor.open:
+            pending = decode(frames.get(f"a{key[1:]}", b"null"))
+            found[cursor.open] = pending if isinstance(pending, dict) else {}
+    return found
 
 
 def _globals(flow: Flow | None) -> dict[str, Json]:
@@ -99,6 +112,13 @@ def kept_run(program: Program, context: Mapping[str, Any], now_ms: int) -> Kept:
     return Kept(frames, arms, next_due(run))
 
 
+def _trigger(pending: Json, deadline_ms: int) -> int:
+    """A delay that had begun ends when it would have ended."""
+    config = pending.get("service_config") if isinstance(pending, dict) else None
+    at = config.get("trigger_timestamp") if isinstance(config, dict) else None
+    return at if type(at) is int and 0 <= at <= LATEST_MS else deadline_ms
+
+
 def _arm(run: Run, wait_id: str) -> Arm:
     frame = run.waits[wait_id]
     cn = frame.pc
@@ -106,8 +126,8 @@ def _arm(run: Run, wait_id: str) -> Arm:
         raise NotSupported(f"the wait {wait_id} belongs to another execution", "let that execution end first")
     spec = cn.waiting.spec(frame)
     if frame.wait_due is None and spec.deadline_ms is not None:
-        frame.wait_due = spec.deadline_ms
-        run.arm(frame, spec.deadline_ms)
+        frame.wait_due = _trigger(frame.pending, spec.deadline_ms)
+        run.arm(frame, frame.wait_due)
         run.touched[frame] = None
     times = [at for at in (frame.due, frame.wait_due) if at is not None]
     return arm_of(Opened(wait_id, cn.id, frame.where(cn.id), spec, min(times, default=None)))

@@ -40,6 +40,13 @@ class Wake:
 
 
 @dataclass(frozen=True, slots=True)
+class Elapsed:
+    """A wait is over as at its deadline, whether it has one or not."""
+
+    id: str
+
+
+@dataclass(frozen=True, slots=True)
 class Offer:
     """An event is offered to a wait with a filter; the machine accepts or refuses it."""
 
@@ -61,7 +68,7 @@ class Cancel:
     """End the run."""
 
 
-Event: TypeAlias = Returned | Raised | Wake | Offer | Given | Cancel
+Event: TypeAlias = Returned | Raised | Wake | Elapsed | Offer | Given | Cancel
 
 
 @dataclass(slots=True)

@@ -16,7 +16,20 @@ from plaita.base.json import Json
 from plaita.base.limits import FUEL
 from plaita.engine import failing
 from plaita.engine.detaching import detached_root
-from plaita.engine.effects import Call, Cancel, Closed, Done, Effects, Event, Given, Offer, Raised, Returned, Wake
+from plaita.engine.effects import (
+    Call,
+    Cancel,
+    Closed,
+    Done,
+    Effects,
+    Elapsed,
+    Event,
+    Given,
+    Offer,
+    Raised,
+    Returned,
+    Wake,
+)
 from plaita.engine.failure import CANCEL_CODE, Failure, WaitRefused
 from plaita.engine.frames import BACKOFF, EMPTY, HOSTING, READY, WAITING, Frame
 from plaita.engine.program import CNode, Graph, Program
@@ -234,20 +247,26 @@ def _take(run: Run, event: Event) -> None:
             frame = run.calls.pop(call_id, None)
             if frame is not None and frame.pc is not None:
                 failing.fail(run, frame, failure.at(frame.pc.id))
-        case Wake(wait_id, data):
-            frame = run.waits.get(wait_id)
+        case Wake() | Elapsed() | Offer() | Given():
+            frame = run.waits.get(event.id)
             if frame is not None:
-                _resolve(run, frame, Closed(wait_id, "read"), data)
-        case Offer(wait_id, number, data):
-            frame = run.waits.get(wait_id)
-            if frame is not None and _accepts(frame, data):
-                _resolve(run, frame, Closed(wait_id, "event", number), data)
-        case Given(wait_id, value):
-            frame = run.waits.get(wait_id)
-            if frame is not None:
-                _resolve(run, frame, Closed(wait_id, "read"), value, "given")
+                _told(run, frame, event)
         case Cancel():
             failing.end(run, Failure("cancelled", CANCEL_CODE, "the execution was cancelled", "flow_error", final=True))
+
+
+def _told(run: Run, frame: Frame, event: Wake | Elapsed | Offer | Given) -> None:
+    """A wait hears from outside."""
+    match event:
+        case Wake(wait_id, data):
+            _resolve(run, frame, Closed(wait_id, "read"), data)
+        case Elapsed():
+            run.touched[frame] = None
+            failing.wait_over(run, frame)
+        case Offer(wait_id, number, data) if _accepts(frame, data):
+            _resolve(run, frame, Closed(wait_id, "event", number), data)
+        case Given(wait_id, value):
+            _resolve(run, frame, Closed(wait_id, "read"), value, "given")
 
 
 def _returned(run: Run, frame: Frame, cn: CNode, value: Json) -> None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import threading
+from typing import Any
 
-from plaita.base.absent import REDIS, absent
 from plaita.base.errors import EventError, EventNotFoundError, EventStorageError, EventTimeoutError
+from plaita.base.moved import from_homes
 from plaita.event.core import (
     Event,
     EventBus,
@@ -27,7 +28,7 @@ __all__ = [
     "normalize_event", "set_default_event_bus",
 ]  # fmt: skip
 
-__getattr__ = absent("plaita.event", RedisEventBus=REDIS)
+__getattr__: Any = from_homes("plaita.event", {"plaita.event.redis": ("RedisEventBus",)})
 
 _default: list[EventBus] = []
 _lock = threading.Lock()

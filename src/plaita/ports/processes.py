@@ -8,7 +8,6 @@ from typing import Literal, Protocol, TypeAlias
 
 from plaita.ports.values import RunId
 
-
 State = Literal["starting", "running", "draining", "stopping", "stopped"]
 Setup: TypeAlias = Mapping[str, str | int | float | bool]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -65,6 +66,24 @@ class Entry:
     data: bytes
 
 
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """What is there and what waits, as numbers.
+
+    ``by_status``: runs, every status named. ``due``: runs with something to do now that nobody holds, ``due_since_ms``
+    since when the oldest of them has. ``inbox``: messages of producers that are not accepted yet, ``pending`` those of
+    them that a process took; ``inbox_since_ms`` when the oldest came. ``dead_letters`` are kept for people.
+    """
+
+    by_status: Mapping[Status, int]
+    due: int
+    due_since_ms: int | None
+    inbox: int
+    pending: int
+    inbox_since_ms: int | None
+    dead_letters: int
+
+
 class QueryStore(Protocol):
     """Cursors are opaque; an empty one means the first or no further page."""
 
@@ -85,6 +104,9 @@ class QueryStore(Protocol):
 
     async def history(self, run_id: RunId, *, after: int = 0, limit: int = 1000) -> list[Entry]:
         """History entries with a larger ``seq``."""
+
+    async def counts(self) -> Counts:
+        """How much there is; cheap enough to be asked every few seconds."""
 
     async def now_ms(self) -> int:
         """The store's clock."""

@@ -82,7 +82,8 @@ class Header:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A run this process may move. ``now_ms`` is the store's time of the answer, ``lease_ms`` how long it holds."""
+    """A run this process may move. ``now_ms`` is the store's time of the answer, ``lease_ms`` how long it holds.
+    ``takeover``: another process held it and was lost."""
 
     header: Header
     token: Token
@@ -90,6 +91,7 @@ class Claim:
     cancel: bool
     now_ms: int
     lease_ms: int
+    takeover: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ RunId = NewType("RunId", str)
 WaitId = NewType("WaitId", str)
 
 Status = Literal["queued", "running", "suspended", "completed", "error", "cancelled"]
+STATUSES: tuple[Status, ...] = ("queued", "running", "suspended", "completed", "error", "cancelled")
 TERMINAL: frozenset[str] = frozenset({"completed", "error", "cancelled"})
 
 Close = Literal["read", "event", "timeout", "cut"]
@@ -36,12 +37,13 @@ class Parent:
 @dataclass(frozen=True, slots=True)
 class Mail:
     """One mailbox entry. ``wake``: the wait is resolved, ``data`` is the answer. ``candidate``: an event on offer.
+    ``timeout``: the wait is open, and the holder is to close it as its deadline would.
 
     ``event`` is the event's number (0 for a wake by hand or child); ``data`` is JSON bytes.
     """
 
     number: int
-    kind: Literal["wake", "candidate"]
+    kind: Literal["wake", "candidate", "timeout"]
     wait_id: WaitId
     data: bytes
     event: int = 0

@@ -12,12 +12,12 @@ from plaita.app import store_opener, worker_options
 from plaita.base.clock import SystemClock
 from plaita.base.errors import NotSupported
 from plaita.control.explaining import takes
-from plaita.control.looking import run_of
+from plaita.control.looking import is_over, rests, run_of
 from plaita.control.shapes import Shape
 from plaita.core.callback import FlowCallback
 from plaita.ports.backend import Backend
 from plaita.ports.queries import RunView
-from plaita.ports.values import TERMINAL, RunId
+from plaita.ports.values import RunId
 from plaita.server.worker.timeline import Observer
 from plaita.server.worker.worker import Surroundings, Worker
 from plaita.settings import Settings
@@ -29,6 +29,11 @@ LATE_MS = 2_000
 """How long something may be due before it counts as left alone, although a live process would take it."""
 
 T = TypeVar("T")
+
+__all__ = [
+    "Drive", "Until", "drive", "drive_unless_taken", "follow", "go_on", "interrupted", "is_over", "is_taken",
+    "is_taken_in_time", "move_woken", "rests", "unmoved", "woken_by",
+]  # fmt: skip
 Until = Literal["wait", "end"]
 
 
@@ -43,21 +48,6 @@ class Drive:
     telemetry: Telemetry | None = None
     imports: tuple[str, ...] = ()
     callbacks: tuple[FlowCallback, ...] = ()
-
-
-def is_over(view: RunView) -> bool:
-    """Has the execution ended?"""
-    return view.status in TERMINAL
-
-
-def rests(view: RunView, now_ms: int) -> bool:
-    """Does it wait for something outside, with nothing to do now? A backoff or a due timer is no rest."""
-    due_later = view.due_ms is None or view.due_ms > now_ms
-    if view.blocked_reason and view.due_ms is None:
-        return True
-    waits = view.status == "suspended" and view.token is None and view.retry_ms is None and due_later
-    starts_later = view.status == "queued" and view.not_before_ms is not None and view.not_before_ms > now_ms
-    return waits or starts_later
 
 
 async def drive(

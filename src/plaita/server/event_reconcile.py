@@ -1,7 +1,16 @@
-"""Here the store itself wakes who waits for an event; the service of the Redis fleet comes later."""
+"""The reconciler of events under its documented path."""
 
 from __future__ import annotations
 
-from plaita.base.absent import REDIS, absent
+from typing import TYPE_CHECKING, Any
 
-__getattr__ = absent("plaita.server.event_reconcile", EventReconciler=REDIS)
+from plaita.base.moved import from_homes
+
+if TYPE_CHECKING:
+    from plaita.server.documented.filtering import CURSOR_TTL_SECONDS, EventReconciler
+
+__all__ = ["CURSOR_TTL_SECONDS", "EventReconciler"]
+
+__getattr__: Any = from_homes(
+    "plaita.server.event_reconcile", {"plaita.server.documented.filtering": ("EventReconciler", "CURSOR_TTL_SECONDS")}
+)

@@ -15,6 +15,14 @@ DEFAULT_DLQ_MAX_LEN: Final = 1000
 SCHEMA_VERSION: Final = 1
 _HINTS: Final = {"plaita:flow:queue": "plaita:hints"}
 _GROUP_SCRIPT: Final = "return redis.pcall('XGROUP', 'CREATE', KEYS[1], ARGV[1], '0', 'MKSTREAM') and 1"
+_BURY_SCRIPT: Final = """
+if #redis.call('XRANGE', KEYS[1], ARGV[2], ARGV[2]) == 0 then return -1 end
+redis.call('XADD', KEYS[2], '*', 'payload', ARGV[4])
+local trimmed = redis.call('XTRIM', KEYS[2], 'MAXLEN', ARGV[3])
+redis.call('XACK', KEYS[1], ARGV[1], ARGV[2])
+redis.call('XDEL', KEYS[1], ARGV[2])
+return trimmed
+"""
 _TEXT_MAX = 500
 _GENERATIONS: Final = ("config_family", "config_generation", "budget_generation")
 
@@ -95,7 +103,9 @@ class RedisStreamTaskQueue:
         self.dlq_key = dlq_key or f"{stream_key}:dlq"
         self.dlq_max_len = max(1, _dlq_max_len() if dlq_max_len is None else dlq_max_len)
         self._guard = dlq_guard
-        self._counts = dict.fromkeys(("enqueued", "acked", "reclaimed", "dead_lettered", "dlq_guard_skipped"), 0)
+        self._counts = dict.fromkeys(
+            ("enqueued", "acked", "reclaimed", "dead_lettered", "dlq_guard_skipped", "dlq_trimmed"), 0
+        )
         self._cursor = "-"
         redis_client.eval(_GROUP_SCRIPT, 1, stream_key, group_name)
 
@@ -124,7 +134,7 @@ class RedisStreamTaskQueue:
         self._counts["acked"] += 1
 
     def dead_letter(self, task: QueueTask, *, reason: str) -> None:
-        """Move a task to the dead letters, of which the newest are kept."""
+        """Move a task to the dead letters in one step, of which the newest are kept. One that is gone stays gone."""
         self._bury(task.message_id, task.delivery_count, task.fields, {"payload": task.body, "reason": reason})
 
     def stats(self) -> dict[str, Any]:
@@ -199,10 +209,12 @@ class RedisStreamTaskQueue:
             "config_effective_at": fields.get("config_effective_at"),
             **said,
         }
-        self.redis_client.xadd(self.dlq_key, {"payload": json.dumps(letter, ensure_ascii=False)})
-        self.redis_client.xtrim(self.dlq_key, maxlen=self.dlq_max_len, approximate=False)
-        self._remove(message_id)
-        self._counts["dead_lettered"] += 1
+        text = json.dumps(letter, ensure_ascii=False)
+        trimmed = self.redis_client.eval(
+            _BURY_SCRIPT, 2, self.stream_key, self.dlq_key, self.group_name, message_id, self.dlq_max_len, text
+        )
+        self._counts["dead_lettered"] += trimmed >= 0
+        self._counts["dlq_trimmed"] += max(0, trimmed)
 
     def _remove(self, message_id: str) -> None:
         self.redis_client.xack(self.stream_key, self.group_name, message_id)

@@ -6,10 +6,11 @@ from plaita.settings.declared import (
     HttpSettings,
     SandboxSettings,
     Settings,
-    StoreSettings,
     WorkerSettings,
 )
+from plaita.settings.keeping import EventSettings, StoreSettings
 from plaita.settings.load import SETTINGS, Declared, load_settings, unknown_variables
+from plaita.settings.messages import MessageSettings
 from plaita.settings.setting import Setting
 
 __all__ = [
@@ -17,7 +18,9 @@ __all__ = [
     "StoreSettings",
     "WorkerSettings",
     "EngineSettings",
+    "EventSettings",
     "HttpSettings",
+    "MessageSettings",
     "SandboxSettings",
     "current_settings",
     "use_settings",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from plaita.settings.declared import Settings
 from plaita.settings.load import load_settings
@@ -24,6 +24,11 @@ def current_settings() -> Settings:
 def use_settings(settings: Settings | None) -> None:
     """From now on these; ``None``: read the environment again at the next call."""
     _current[:] = [] if settings is None else [settings]
+
+
+def environment() -> Mapping[str, str]:
+    """The variables of this process, for what ``$ENV`` may read."""
+    return os.environ
 
 
 def inherited(names: Iterable[str]) -> dict[str, str]:

@@ -5,71 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
+from plaita.settings.keeping import EventSettings, StoreSettings
+from plaita.settings.messages import MessageSettings
 from plaita.settings.setting import Setting, declare
-
-
-@dataclass(frozen=True, slots=True)
-class StoreSettings:
-    """Where executions live."""
-
-    url: str = declare(
-        "sqlite:///.plaita/plaita.db",
-        Setting(
-            "PLAITA_STORE",
-            "text",
-            "The store. A relative SQLite path inside `.plaita/` is looked for upwards from the working directory.",
-            pattern=r"memory:|(?:sqlite:///|rediss?://|rediss?\+sentinel://|unix://).+",
-            expected="sqlite:///PATH, redis://HOST:PORT/DB, rediss://…, unix:///SOCKET, redis+sentinel://… or memory:",
-        ),
-    )
-    sqlite_synchronous: Literal["FULL", "NORMAL"] = declare(
-        "FULL",
-        Setting(
-            "PLAITA_SQLITE_SYNCHRONOUS",
-            "choice",
-            "`FULL`: an accepted commit survives a power cut. `NORMAL`: it survives the death of any process.",
-            choices=("FULL", "NORMAL"),
-        ),
-    )
-    tenancy: Literal["single", "multi"] = declare(
-        "single",
-        Setting(
-            "PLAITA_TENANCY",
-            "choice",
-            "`multi`: the storages of the documented interface write only once a tenant was set.",
-            choices=("single", "multi"),
-        ),
-    )
-    dlq_max_len: int = declare(
-        1_000,
-        Setting(
-            "PLAITA_DLQ_MAX_LEN",
-            "whole number",
-            "Entries the stream of dead letters keeps on Redis.",
-            least=1,
-            most=10_000_000,
-        ),
-    )
-    claim_min_idle_ms: int = declare(
-        60_000,
-        Setting(
-            "PLAITA_CLAIM_MIN_IDLE_MS",
-            "whole number",
-            "After how many milliseconds a message is taken from a process that took it and did not finish. On Redis.",
-            least=1,
-            most=86_400_000,
-        ),
-    )
-    retention_days: int = declare(
-        30,
-        Setting(
-            "PLAITA_EXECUTION_STATE_TTL_DAYS",
-            "whole number",
-            "How long an ended execution is kept.",
-            least=1,
-            most=36_500,
-        ),
-    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +79,7 @@ class WorkerSettings:
         Setting(
             "PLAITA_WORKER_PROCESSES",
             "whole number",
-            "Processes of one `plaita worker`; with more than one, a process above them starts a new one when one dies.",
+            "Processes of one `plaita worker`. With more than one, a process above them replaces those that die.",
             least=1,
             most=256,
         ),
@@ -176,7 +114,7 @@ class WorkerSettings:
         ),
     )
     metrics_host: str = declare(
-        "0.0.0.0",
+        "0.0.0.0",  # nosec B104 - the documented default; nothing listens unless a port is set
         Setting(
             "PLAITA_METRICS_HOST",
             "text",
@@ -345,6 +283,8 @@ class Settings:
 
     store: StoreSettings = field(default_factory=StoreSettings)
     worker: WorkerSettings = field(default_factory=WorkerSettings)
+    events: EventSettings = field(default_factory=EventSettings)
+    messages: MessageSettings = field(default_factory=MessageSettings)
     engine: EngineSettings = field(default_factory=EngineSettings)
     http: HttpSettings = field(default_factory=HttpSettings)
     sandbox: SandboxSettings = field(default_factory=SandboxSettings)

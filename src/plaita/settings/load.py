@@ -17,14 +17,17 @@ from plaita.settings.declared import (
     HttpSettings,
     SandboxSettings,
     Settings,
-    StoreSettings,
     WorkerSettings,
 )
+from plaita.settings.keeping import EventSettings, StoreSettings
+from plaita.settings.messages import MessageSettings
 from plaita.settings.setting import METADATA_KEY, Setting, Value
 
 _GROUPS: Final = {
     "store": StoreSettings,
     "worker": WorkerSettings,
+    "events": EventSettings,
+    "messages": MessageSettings,
     "engine": EngineSettings,
     "http": HttpSettings,
     "sandbox": SandboxSettings,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote, urlencode
 
 from plaita.base.errors import InputError, NotSupported, TenantContextMissingError
@@ -14,6 +14,10 @@ from plaita.ports.values import RunId
 from plaita.storage.base import ExecutionState
 from plaita.storage.bridge import OpenedStore
 from plaita.storage.store import StoreExecutionStorage, StoreFlowStorage
+
+if TYPE_CHECKING:
+    from plaita.backends.limits import Limits
+    from plaita.backends.redis import RedisBackend
 
 DEFAULT_EXECUTION_STATE_TTL_DAYS: Final = 30
 _DAY_SECONDS = 86_400
@@ -137,20 +141,22 @@ def _options_of(client: Any) -> dict[str, Any]:
     return {"ssl": "SSL" in getattr(pool, "connection_class", type(None)).__name__, **options}
 
 
+def redis_store(url: str, limits: Limits | None = None, namespace: str = "plaita") -> RedisBackend:
+    """A store on Redis. Raises ``NotSupported`` without the client library."""
+    try:
+        from plaita.backends.redis import RedisBackend
+    except ModuleNotFoundError as e:
+        if e.name not in ("redis", "hiredis"):
+            raise
+        raise NotSupported("a store on Redis needs the client library", "pip install 'plaita[redis]'") from None
+    from plaita.backends.limits import Limits
+
+    limits = limits or Limits(row_ttl_ms=execution_state_ttl_seconds() * 1000)
+    return RedisBackend(url, limits=limits, prefix=namespace)
+
+
 def _opened(url: str, namespace: str) -> OpenedStore:
-    def open() -> Backend:
-        try:
-            from plaita.backends.redis import RedisBackend
-        except ModuleNotFoundError as e:
-            if e.name not in ("redis", "hiredis"):
-                raise
-            raise NotSupported("a store on Redis needs the client library", "pip install 'plaita[redis]'") from None
-        from plaita.backends.rows import Limits
-
-        limits = Limits(row_ttl_ms=execution_state_ttl_seconds() * 1000)
-        return RedisBackend(url, limits=limits, prefix=namespace)
-
-    return OpenedStore(open)
+    return OpenedStore(lambda: redis_store(url, namespace=namespace))
 
 
 def _writing_tenant() -> str:

@@ -51,6 +51,11 @@ class StoreExecutionStorage(ExecutionStorage):
     def __init__(self, store: Bridge) -> None:
         self._store = store
 
+    @property
+    def store(self) -> Bridge:
+        """The store, and the loop it lives on."""
+        return self._store
+
     def close(self) -> None:
         """Close the store."""
         self._store.close()

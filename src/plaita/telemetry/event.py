@@ -12,11 +12,16 @@ Field: TypeAlias = str | int | float | bool | None
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """A counter grows by one an event; a sum grows by the field ``of``."""
+    """A counter grows by one an event, a sum by the field ``of``; a histogram sorts the values of ``of``, in seconds.
+
+    ``by`` is the field whose values are told apart. ``documented``: the whole name under which it is shown as well.
+    """
 
     name: str
-    kind: Literal["counter", "sum"] = "counter"
+    kind: Literal["counter", "sum", "histogram"] = "counter"
     of: str = ""
+    by: str = ""
+    documented: str = ""
 
 
 @dataclass(frozen=True, slots=True)

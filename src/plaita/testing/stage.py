@@ -13,8 +13,9 @@ from functools import partial
 from itertools import count
 from typing import Any, NoReturn, TypeVar, cast
 
+from plaita.backends.limits import Limits
 from plaita.backends.memory import MemoryBackend
-from plaita.backends.rows import Limits, Rows
+from plaita.backends.rows import Rows
 from plaita.base.clock import seeded
 from plaita.base.errors import Unavailable
 from plaita.policy.lease import LeasePlan

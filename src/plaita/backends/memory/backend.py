@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from plaita.backends.gate import Gate
+from plaita.backends.limits import Limits
 from plaita.backends.memory.ledger import MemoryEvents, MemoryLedger
 from plaita.backends.memory.messages import MemoryMessages
 from plaita.backends.memory.record import MemoryRecord
@@ -19,12 +20,12 @@ from plaita.backends.ports.desk import GatedDesk
 from plaita.backends.ports.inbox import GatedInbox
 from plaita.backends.ports.queries import GatedQueries
 from plaita.backends.ports.runs import GatedRuns
-from plaita.backends.rows import Limits, Rows
+from plaita.backends.rows import Rows
 from plaita.backends.verbs.claim import release
 from plaita.base.clock import Clock, SystemClock
 from plaita.base.errors import NotSupported
 from plaita.policy.lease import plan_lease
-from plaita.ports.backend import Risk
+from plaita.ports.backend import Finding, Risk
 from plaita.ports.processes import Process
 from plaita.ports.values import RunId
 
@@ -107,7 +108,11 @@ class MemoryBackend(GatedRuns, GatedInbox, GatedDesk, GatedQueries):
         self._memory.stirred.clear()
 
     async def announce(self, process: Process) -> None:
-        await self._memory.write(lambda rows: rows.shelf.add_process(process))
+        def verb(rows: Rows) -> None:
+            if not rows.shelf.renew_process(process):
+                rows.shelf.add_process(process)
+
+        await self._memory.write(verb)
 
     async def withdraw(self, holder: str) -> None:
         def verb(rows: Rows) -> None:
@@ -126,8 +131,14 @@ class MemoryBackend(GatedRuns, GatedInbox, GatedDesk, GatedQueries):
     def on_mail(self, tell: Callable[[RunId], None]) -> bool:
         return False
 
+    def on_command(self, instance: str, tell: Callable[[bytes], None]) -> bool:
+        return False
+
     async def risks(self) -> list[Risk]:
         return [Risk("everything is gone when this process ends", "--store sqlite:///PATH")]
+
+    async def examine(self) -> list[Finding]:
+        return [Finding("durability", "warning", risk.message, risk.hint) for risk in await self.risks()]
 
     async def backup(self, path: Path, *, replace: bool = True) -> None:
         raise NotSupported("a store in memory cannot be copied", "only a store in a file can")

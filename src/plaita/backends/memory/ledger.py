@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from copy import copy
 from dataclasses import replace
 
 from plaita.backends.memory.runs import MemoryRuns
 from plaita.backends.memory.tables import Journal, Tables
 from plaita.backends.rows import EventRow, Grave, OutRow, Pulse, RunRow
-from plaita.ports.values import RunId
+from plaita.ports.values import RunId, Status
 
 
 class MemoryEvents:
@@ -118,3 +119,11 @@ class MemoryLedger:
     def forget_graves(self, older_than_ms: int) -> None:
         for run_id in [k for k, grave in self._tables.graves.items() if grave.buried_ms < older_than_ms]:
             self._journal.cut(self._tables.graves, run_id)
+
+    def by_status(self) -> dict[Status, int]:
+        return dict(Counter(run.status for run in self._tables.runs.values()))
+
+    def unheld(self) -> tuple[int, int | None]:
+        held = self._tables.held
+        found = [at for rid, at in self._tables.due.items() if at <= self._runs.now and rid not in held]
+        return len(found), min(found, default=None)

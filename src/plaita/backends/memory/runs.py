@@ -17,7 +17,7 @@ class MemoryRuns:
     """Runs of one transaction: a row is copied when it is loaded and put back when the transaction ends."""
 
     def __init__(self, tables: Tables, journal: Journal, now: int) -> None:
-        self._tables, self._journal, self._now = tables, journal, now
+        self._tables, self._journal, self.now = tables, journal, now
         self._loaded: dict[int, RunRow] = {}
         self.stirred = False
 
@@ -60,7 +60,7 @@ class MemoryRuns:
 
     def due(self, queues: Sequence[str], only: RunId | None, *, takeovers: bool, limit: int) -> list[RunRow]:
         self.flush()
-        rows = (self._tables.runs[rid] for rid, at_ms in self._tables.due.items() if at_ms <= self._now)
+        rows = (self._tables.runs[rid] for rid, at_ms in self._tables.due.items() if at_ms <= self.now)
         found = [
             r
             for r in rows
@@ -87,7 +87,7 @@ class MemoryRuns:
 
     def slots(self, tenant: str) -> int:
         self.flush()
-        return sum(r.slot for r in self._tables.runs.values() if r.tenant == tenant)
+        return sum(r.slot == 1 for r in self._tables.runs.values() if r.tenant == tenant)
 
     def ended_before(self, at_ms: int, limit: int) -> list[RunRow]:
         old = [r.rid for r in self._tables.runs.values() if r.ended is not None and r.ended < at_ms]
@@ -109,7 +109,7 @@ class MemoryRuns:
         for rid, run in self._loaded.items():
             if tables.runs[rid] != run:
                 journal.put(tables.runs, rid, copy(run))
-                self.stirred |= run.due is not None and (run.nonce is None or run.due <= self._now)
+                self.stirred |= run.due is not None and (run.nonce is None or run.due <= self.now)
                 _index(journal, tables.due, rid, run.due)
                 _index(journal, tables.held, rid, run.nonce)
 

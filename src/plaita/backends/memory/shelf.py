@@ -70,6 +70,13 @@ class MemoryShelf:
         self._journal.put(self._tables.processes, number, process)
         return number
 
+    def renew_process(self, process: Process) -> bool:
+        for number, before in list(self._tables.processes.items()):
+            if before.holder == process.holder:
+                self._journal.put(self._tables.processes, number, process)
+                return True
+        return False
+
     def drop_process(self, holder: str) -> None:
         for number, process in list(self._tables.processes.items()):
             if process.holder == holder:

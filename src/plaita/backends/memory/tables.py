@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from plaita.backends.rows import EventRow, Grave, OutcomeRow, OutRow, Pulse, RunRow, StartRow, WaitRow
 from plaita.ports.flows import FlowVersion
-from plaita.ports.inbox import DeadLetter, Message
+from plaita.ports.inbox import DeadLetter, Deed, Message
 from plaita.ports.processes import Process
 from plaita.ports.queries import Entry
 from plaita.ports.tasks import Task
@@ -49,7 +49,8 @@ class Tables:
     promotions: dict[str, int] = field(default_factory=dict)
     graves: dict[RunId, Grave] = field(default_factory=dict)
     inbox: dict[str, tuple[int, Message]] = field(default_factory=dict)
-    dead: dict[str, tuple[int, DeadLetter]] = field(default_factory=dict)
+    dead: dict[int, DeadLetter] = field(default_factory=dict)
+    deeds: list[Deed] = field(default_factory=list)
     tasks: dict[str, Task] = field(default_factory=dict)
     task_numbers: dict[str, int] = field(default_factory=dict)
     closures: dict[str, bytes] = field(default_factory=dict)

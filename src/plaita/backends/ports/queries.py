@@ -5,8 +5,8 @@ from __future__ import annotations
 from plaita.backends.audit import audit
 from plaita.backends.gate import Gate
 from plaita.backends.rows import Rows, RunFilter, RunRow, WaitRow
-from plaita.ports.queries import Entry, RunView, WaitView
-from plaita.ports.values import RunId
+from plaita.ports.queries import Counts, Entry, RunView, WaitView
+from plaita.ports.values import STATUSES, RunId
 
 
 class GatedQueries:
@@ -57,11 +57,23 @@ class GatedQueries:
 
         return self._gate.read(question)
 
+    async def counts(self) -> Counts:
+        return self._gate.read(counts)
+
     async def now_ms(self) -> int:
         return self._gate.read(lambda rows: rows.now)
 
     async def audit(self) -> list[str]:
         return self._gate.read(audit)
+
+
+def counts(rows: Rows) -> Counts:
+    """Numbers of one moment. An inbox whose messages are accepted in the step that takes them has none pending."""
+    counted = rows.ledger.by_status()
+    due, since = rows.ledger.unheld()
+    waiting = next((message.at_ms for message in rows.messages.first(1)), None)
+    by_status = {status: counted.get(status, 0) for status in STATUSES}
+    return Counts(by_status, due, since, rows.messages.count(), 0, waiting, rows.messages.count_dead())
 
 
 def view(rows: Rows, run: RunRow) -> RunView:

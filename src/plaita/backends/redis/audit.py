@@ -8,12 +8,12 @@ from collections.abc import AsyncIterator
 from plaita.backends.audit import audit
 from plaita.backends.memory.backend import MemoryRows
 from plaita.backends.memory.tables import Tables
+from plaita.backends.redis.codec import pairs
 from plaita.backends.redis.snapshot import read_tables
 from plaita.backends.redis.talk import Talk
 from plaita.backends.rows import WaitRow
 from plaita.base.json import encode
-
-STATUSES = ("queued", "running", "suspended", "completed", "error", "cancelled")
+from plaita.ports.values import STATUSES
 
 
 async def audit_store(talk: Talk) -> list[str]:
@@ -21,10 +21,17 @@ async def audit_store(talk: Talk) -> list[str]:
     talk = talk.aside()
     tables = await read_tables(talk)
     now_ms: int = await talk.run("now")
-    issues = audit(MemoryRows(tables, talk.limits, now_ms))
+    quotas = pairs(await talk.call("HGETALL", talk.key("tenant_quota")))
+    issues = audit(MemoryRows(tables, talk.limits, now_ms), {tenant: _cap(said) for tenant, said in quotas.items()})
     for check in (_of_status, _of_slots, _of_waits):
         issues += [issue async for issue in check(talk, tables)]
     return issues
+
+
+def _cap(said: bytes) -> int | None:
+    """What the documented table says of a tenant: no positive number is no cap."""
+    text = said.strip()
+    return int(text) if text.isdigit() and int(text) > 0 else None
 
 
 async def _of_status(talk: Talk, tables: Tables) -> AsyncIterator[str]:
@@ -38,7 +45,7 @@ async def _of_status(talk: Talk, tables: Tables) -> AsyncIterator[str]:
 async def _of_slots(talk: Talk, tables: Tables) -> AsyncIterator[str]:
     for tenant in sorted({run.tenant for run in tables.runs.values()}):
         indexed = {name.decode() for name in await talk.call("ZRANGE", talk.key("running", tenant), 0, -1)}
-        stored = {run.run_id for run in tables.runs.values() if run.tenant == tenant and run.slot}
+        stored = {run.run_id for run in tables.runs.values() if run.tenant == tenant and run.slot == 1}
         for run_id in sorted(indexed ^ stored):
             yield f"run {run_id}: the index of running runs and the header disagree"
 

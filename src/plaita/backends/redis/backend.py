@@ -8,23 +8,31 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
+from plaita.backends.limits import Limits
+from plaita.backends.process_codec import process_bytes, process_of
 from plaita.backends.redis.address import read_address
+from plaita.backends.redis.examining import examine
+from plaita.backends.redis.flags import FlagWatch
 from plaita.backends.redis.hints import Hints
 from plaita.backends.redis.inbox import RedisInbox
 from plaita.backends.redis.keys import PREFIX
 from plaita.backends.redis.link import Link
+from plaita.backends.redis.programs import Programs
+from plaita.backends.redis.published import PublishedLayout
+from plaita.backends.redis.registered import in_state, record
 from plaita.backends.redis.runs import RedisRuns
 from plaita.backends.redis.talk import Links, Talk
-from plaita.backends.rows import Limits
 from plaita.base.clock import Clock
 from plaita.base.errors import NotSupported, Unavailable
-from plaita.base.json import decode, encode
+from plaita.core.taking_over import Judged, judge
 from plaita.policy.lease import plan_lease
-from plaita.ports.backend import Risk
+from plaita.ports.backend import Finding, Risk
 from plaita.ports.processes import Process
 from plaita.ports.values import RunId
 
 PROCESS_TTL_MS = 30_000
+STOPPED_TTL_MS = 5_000
+"""How long the registry shows that a worker has left."""
 PROMOTED_AT_ONCE = 100
 OVERDUE_MS = 50
 """How long a hint sleeps at most while something is due that this process did not take."""
@@ -51,14 +59,23 @@ class RedisBackend(RedisRuns, RedisInbox):
         self._links = Links(Link(address), Link(address))
         limits = limits or Limits(lease=plan_lease(lease_ms), cap=cap)
         super().__init__(Talk(self._links, limits, clock, prefix))
+        self._brought = set()
         self._hints = Hints(address, self._talk.key("hints"))
+        self.programs = Programs(self._talk, address)
+        """Events that programs publish beside the store."""
+        self.published = PublishedLayout(self._talk)
+        """Rows and flows of the published system."""
         self._announced: dict[str, Process] = {}
         self._reminder: asyncio.Task[None] | None = None
+        self._flags = FlagWatch(self._talk)
         self._owner = os.getpid()
 
     @property
     def name(self) -> str:
         return self._talk.name
+
+    async def bring(self, tenant: str, execution_id: str) -> Judged | None:
+        return await judge(self, self.published, tenant, execution_id)
 
     async def hint(self, timeout_ms: int) -> None:
         earliest, now_ms = await self._talk.run("next_due")
@@ -70,28 +87,53 @@ class RedisBackend(RedisRuns, RedisInbox):
         self._hints.on_mail(lambda named: tell(RunId(named)))
         return True
 
+    def on_command(self, instance: str, tell: Callable[[bytes], None]) -> bool:
+        self._hints.on_message(self._talk.key("control", instance), tell)
+        return True
+
     async def announce(self, process: Process) -> None:
         self._announced[process.holder] = process
         await self._say_alive(process)
+        await self._talk.tidy()
         # The cap may be another one than that of the process that let runs wait for a slot.
         while await self._talk.run("promote_all", n=PROMOTED_AT_ONCE) == PROMOTED_AT_ONCE:
             pass
         if self._reminder is None or self._reminder.done():
             self._reminder = asyncio.create_task(self._remind())
+        self._flags.begin()
 
     async def _say_alive(self, process: Process) -> None:
-        await self._talk.run("announce", holder=process.holder, record=_record(process), ttl=PROCESS_TTL_MS)
+        await self._talk.run(
+            "announce",
+            holder=process.holder,
+            record=process_bytes(process),
+            ttl=PROCESS_TTL_MS,
+            instance=process.facts.instance,
+            shown=self._shown(process),
+        )
+
+    def _shown(self, process: Process) -> bytes:
+        """The record of the documented registry; empty for a process that is not to be listed."""
+        if not process.facts.listed or not process.facts.instance:
+            return b""
+        return record(process, self.name, self._talk.limits)
 
     async def _remind(self) -> None:
         """An announcement runs out: it is said again while the process lives."""
         while True:
             await asyncio.sleep(PROCESS_TTL_MS / 3_000)
-            for process in list(self._announced.values()):
-                with suppress(Unavailable):
-                    await self._say_alive(process)
+            for holder in list(self._announced):
+                # Who withdrew meanwhile must not come back.
+                if process := self._announced.get(holder):
+                    with suppress(Unavailable):
+                        await self._say_alive(process)
 
     async def withdraw(self, holder: str) -> None:
         self._announced.pop(holder, None)
+        raw = await self._talk.call("GET", self._talk.key("process", holder))
+        if raw is not None and (shown := self._shown(in_state(process_of(raw), "stopped"))):
+            place = self._talk.key("registry", process_of(raw).facts.instance)
+            await self._talk.call("SET", place, shown, "PX", STOPPED_TTL_MS)
         await self._talk.call("ZREM", self._talk.key("processes"), holder)
         await self._talk.call("DEL", self._talk.key("process", holder))
         await self.release(holder)
@@ -99,7 +141,7 @@ class RedisBackend(RedisRuns, RedisInbox):
     async def living(self) -> list[Process]:
         names = await self._talk.call("ZRANGE", self._talk.key("processes"), 0, -1)
         found = await asyncio.gather(*(self._talk.call("GET", self._talk.key("process", n.decode())) for n in names))
-        return [_process(raw) for raw in found if raw is not None]
+        return [process_of(raw) for raw in found if raw is not None]
 
     async def bury_dead(self) -> int:
         """Whether a process of another machine lives is known by its leases alone."""
@@ -110,25 +152,18 @@ class RedisBackend(RedisRuns, RedisInbox):
         server = self._links.main.server
         return [] if server is None else server.risks()
 
+    async def examine(self) -> list[Finding]:
+        return await examine(self._talk)
+
     async def backup(self, path: Path, *, replace: bool = True) -> None:
         raise NotSupported(f"the store {self.name} is no file", "copy what Redis itself writes (BGSAVE, or its AOF)")
 
     async def close(self) -> None:
         if self._reminder is not None and self._owner == os.getpid():
             self._reminder.cancel()
+            self._flags.end()
             with suppress(Unavailable):
                 for holder in list(self._announced):
                     await self.withdraw(holder)
         await self._hints.close()
         await self._links.close()
-
-
-def _record(process: Process) -> bytes:
-    return encode(
-        [process.holder, process.pid, list(process.queues), process.only, list(process.imports), process.started_ms]
-    )
-
-
-def _process(raw: bytes) -> Process:
-    holder, pid, queues, only, imports, started_ms = decode(raw)
-    return Process(holder, pid, tuple(queues), None if only is None else RunId(only), tuple(imports), started_ms)

@@ -81,12 +81,12 @@ def mails_of(reply: Sequence[Any]) -> tuple[Mail, ...]:
 
 def claim_of(reply: Sequence[Any], lease_ms: int) -> Claim:
     """One answer of ``lua/headers.lua``."""
-    run_id, header, facts, data, mails, cancel, now_ms = reply
+    run_id, header, facts, data, mails, cancel, now_ms, takeover = reply
     stored = stored_of(run_id.decode(), header, facts)
     row = stored.row
     assert row.nonce is not None, "it was claimed in this step"
     token = Token(row.nonce, row.generation, row.incarnation)
-    return Claim(header_of(stored, data), token, mails_of(mails), bool(cancel), now_ms, lease_ms)
+    return Claim(header_of(stored, data), token, mails_of(mails), bool(cancel), now_ms, lease_ms, bool(takeover))
 
 
 def start_args(s: Submission) -> dict[str, Arg | None]:
@@ -187,6 +187,11 @@ def by_of(value: Any) -> By | None:
     if not value:
         return None
     return By(value["kind"], value.get("event", 0), value.get("digest", ""), value.get("actor", ""))
+
+
+def parent_bytes(parent: Parent | None) -> bytes | None:
+    """Whom a run tells of its end, as ``parent_of`` reads it."""
+    return None if parent is None else encode([parent.run_id, parent.incarnation, parent.wait_id])
 
 
 def parent_of(raw: bytes | None) -> Parent | None:

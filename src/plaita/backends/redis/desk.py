@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 
 from plaita.backends.redis.codec import EVERYBODY, pairs, task_of
+from plaita.backends.redis.published import PublishedLayout
 from plaita.backends.redis.talk import Talk
 from plaita.backends.task_codec import vote_bytes
 from plaita.backends.verbs.match import digest_of
+from plaita.base.errors import FlowLoadError, InputError
 from plaita.base.json import decode
+from plaita.core.taking_over import definition_of_row
 from plaita.ports.events import Published
 from plaita.ports.flows import FlowVersion
 from plaita.ports.tasks import (
@@ -29,6 +33,8 @@ class RedisDesk:
     """Events, people and definitions."""
 
     _talk: Talk
+    _brought: set[str]
+    """Flows that are just being taken from the published system."""
 
     async def publish(self, event_id: str, event_type: str, key: str | None, data: bytes) -> Published:
         reply = await self._talk.run(
@@ -92,6 +98,13 @@ class RedisDesk:
         return FlowVersion(flow_id, version, closure, now_ms)
 
     async def flow(self, flow_id: str, version: str = "") -> FlowVersion | None:
+        """One version, or the latest. One that only the published system has becomes one of ours."""
+        found = await self._own_flow(flow_id, version)
+        if found is None and await self._bring_flow(flow_id, version):
+            found = await self._own_flow(flow_id, version)
+        return found
+
+    async def _own_flow(self, flow_id: str, version: str) -> FlowVersion | None:
         if not version:
             latest = await self._talk.call("ZRANGE", self._talk.key("versions", flow_id), -1, -1)
             if not latest:
@@ -100,12 +113,36 @@ class RedisDesk:
         raw = await self._talk.call("GET", self._talk.key("version", flow_id, version))
         return None if raw is None else FlowVersion(flow_id, version, *decode(raw))
 
+    async def _bring_flow(self, flow_id: str, version: str) -> bool:
+        """Publish here what is published there, the latest last; what cannot be loaded is left out. Was there any?"""
+        published = PublishedLayout(self._talk)
+        if flow_id in self._brought:
+            # It refers to itself.
+            return False
+        there = await published.flow_versions("default", flow_id)
+        if not there or version not in ("", *there):
+            return False
+        self._brought.add(flow_id)
+        try:
+            for name in there:
+                with suppress(FlowLoadError, InputError):
+                    if await self._own_flow(flow_id, name) is None:
+                        brought = await definition_of_row(self, published, "default", flow_id, name)
+                        if brought is not None:
+                            await self.put_closure(brought.found.closure, brought.document)
+                            await self.publish_flow(flow_id, name, brought.found.closure)
+        finally:
+            self._brought.discard(flow_id)
+        return True
+
     async def versions(self, flow_id: str) -> list[FlowVersion]:
         names = await self._talk.call("ZREVRANGE", self._talk.key("versions", flow_id), 0, -1)
-        found = await asyncio.gather(*(self.flow(flow_id, name.decode()) for name in names))
+        found = await asyncio.gather(*(self._own_flow(flow_id, name.decode()) for name in names))
         return [version for version in found if version is not None]
 
     async def flows(self) -> list[FlowVersion]:
+        for name in await PublishedLayout(self._talk).flow_names("default"):
+            await self.flow(name)
         names = await self._talk.call("ZRANGE", self._talk.key("flows"), 0, -1)
         found = await asyncio.gather(*(self.flow(name.decode()) for name in names))
         return [version for version in found if version is not None]

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from plaita.backends.limits import Fleet, Limits
 from plaita.backends.redis.codec import pairs_of_text
 from plaita.base.errors import InputError
 from plaita.base.ids import check_id
@@ -17,6 +19,7 @@ SCHEMA_VERSION: Final = 1
 LEGACY: Final = "legacy"
 GENERATIONS: Final = ("config_family", "config_generation", "budget_generation")
 QUOTED_CHARS_MAX = 500
+_FAMILY = re.compile(r"cf1-[0-9a-f]{12}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +34,27 @@ class Entry:
     @property
     def schema_version(self) -> int:
         """What is missing or no number is the first version."""
+        return self._version or SCHEMA_VERSION
+
+    @property
+    def _version(self) -> int:
         text = self.fields.get("schema_version", b"").decode(errors="replace").strip()
-        return int(text) if text.isascii() and text.isdecimal() and len(text) < 10 else SCHEMA_VERSION
+        return int(text) if text.isascii() and text.isdecimal() and len(text) < 10 else 0
+
+    @property
+    def family(self) -> str:
+        """Who sent it; what is missing or no id of a family is ``legacy``."""
+        text = self.fields.get("config_family", b"").decode(errors="replace").strip()
+        return text if _FAMILY.fullmatch(text) else LEGACY
+
+    def unreadable(self, fleet: Fleet) -> tuple[str, ...]:
+        """What the envelope should say and does not, by the names under which it is counted."""
+        found = () if self._version else ("schema_legacy",)
+        return (*found, "config_legacy") if fleet.family and self.family == LEGACY else found
+
+    def is_foreign(self, fleet: Fleet) -> bool:
+        """Whether it was sent for another fleet."""
+        return bool(fleet.family) and self.family not in (LEGACY, fleet.family)
 
 
 def entry_of(reply: Sequence[Any]) -> Entry:
@@ -43,6 +65,15 @@ def entry_of(reply: Sequence[Any]) -> Entry:
     if not (_is_name(name) and at.isdigit()):
         name, at = entry_id, raw_id.partition(b"-")[0]
     return Entry(entry_id, Message(name, fields.get("payload", b""), int(at)), fields, deliveries)
+
+
+def envelope(fleet: Fleet) -> list[str]:
+    """Names and values that a message sent from here carries beside its payload."""
+    said = {"schema_version": str(SCHEMA_VERSION)}
+    if fleet.family:
+        said |= {"config_family": fleet.family, "config_generation": fleet.generation}
+        said |= {"budget_generation": fleet.budget}
+    return [part for pair in said.items() for part in pair]
 
 
 def _is_name(text: str) -> bool:
@@ -61,6 +92,14 @@ def refusal(entry: Entry, deliveries_max: int) -> DeadLettered | None:
     if entry.deliveries > deliveries_max:
         return DeadLettered("max_deliveries", f"max_deliveries={deliveries_max}")
     return None
+
+
+def foreign_words(entry: Entry, limits: Limits) -> str:
+    """What is said of an entry for another fleet when nobody came for it; empty when it is none."""
+    if not entry.is_foreign(limits.fleet):
+        return ""
+    where = f"config_family={entry.family}, here {limits.fleet.family}"
+    return f"config_family_mismatch_age>{limits.message_age_ms // 1000}s ({where})"
 
 
 def quotation(entry: Entry, *, is_sound: bool) -> tuple[bytes, bytes]:

@@ -1,4 +1,6 @@
-"""Hints: a message on a channel when something may have become due. One may be lost; nothing depends on it."""
+"""Hints: a message on a channel when something may have become due. One may be lost; nothing depends on it.
+
+Messages of other channels come over the same connection."""
 
 from __future__ import annotations
 
@@ -22,6 +24,7 @@ class Hints:
         self._address, self._channel = address, channel
         self._stirred = asyncio.Event()
         self._tell: Callable[[str], None] | None = None
+        self._others: dict[str, Callable[[bytes], None]] = {}
         self._task: asyncio.Task[None] | None = None
         self._left: list[asyncio.Task[None]] = []
 
@@ -39,6 +42,10 @@ class Hints:
         """Call ``tell`` with the ids of held runs that hints name."""
         self._tell = tell
         self._begin()
+
+    def on_message(self, channel: str, tell: Callable[[bytes], None]) -> None:
+        """Call ``tell`` with the messages of one more channel. Said before the first ``wait`` and ``on_mail``."""
+        self._others[channel] = tell
 
     def _begin(self) -> None:
         if not self._listens():
@@ -71,12 +78,16 @@ class Hints:
     async def _hear(self, connection: Any) -> None:
         async with asyncio.timeout(CONNECT_S):
             await connection.connect()
-            await connection.send_command("SUBSCRIBE", self._channel)
-            await connection.read_response()
+            channels = [self._channel, *self._others]
+            await connection.send_command("SUBSCRIBE", *channels)
+            for _ in channels:
+                await connection.read_response()
         while True:
             # What became due while nobody listened is seen by whoever asks now.
             self._stirred.set()
-            _, _, named = await connection.read_response(disable_decoding=True)
-            if named and self._tell is not None:
+            _, channel, named = await connection.read_response(disable_decoding=True)
+            if other := self._others.get(channel.decode()):
+                other(named)
+            elif named and self._tell is not None:
                 for run_id in named.decode().split("\n"):
                     self._tell(run_id)

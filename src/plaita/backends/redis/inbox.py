@@ -2,54 +2,83 @@
 
 from __future__ import annotations
 
-import asyncio
+from dataclasses import replace
 from typing import Any
 
 from plaita.backends.redis.codec import facts_bytes, pairs
 from plaita.backends.redis.desk import RedisDesk, published
-from plaita.backends.redis.entries import Entry, entry_of, quotation, refusal
+from plaita.backends.redis.entries import Entry, entry_of, envelope, foreign_words, quotation, refusal
+from plaita.backends.redis.letters import RedisLetters
 from plaita.backends.redis.queries import RedisQueries
-from plaita.backends.redis.runs import cancelled, woken
+from plaita.backends.redis.runs import cancelled, reopened, woken
 from plaita.backends.redis.talk import Talk
-from plaita.backends.verbs.accept import ACTOR, NO_CLOSURE, checked_message, no_flow, unknown_flow
+from plaita.backends.verbs.accept import (
+    ACTOR,
+    NO_CLOSURE,
+    checked_message,
+    no_flow,
+    no_run,
+    other_flow,
+    unknown_flow,
+)
 from plaita.backends.verbs.match import digest_of
-from plaita.backends.verbs.messages import Announce, Answer, Order, Start, Stop, bounded, read
+from plaita.backends.verbs.messages import (
+    Aimed,
+    Announce,
+    Answer,
+    Binding,
+    Elapse,
+    GoOn,
+    Order,
+    Start,
+    Stop,
+    Wanted,
+    bounded,
+    read,
+)
 from plaita.base.clock import new_id
 from plaita.base.ids import start_digest
+from plaita.core.saved import pending_of
+from plaita.core.taking_over import Judged
 from plaita.ports.inbox import (
     Accepted,
     CancelAccepted,
-    DeadLetter,
     DeadLettered,
     EventAccepted,
-    Message,
     Offered,
     Outcome,
+    Passed,
     Resumed,
+    Retried,
     Started,
 )  # fmt: skip
 from plaita.ports.queries import RunView
-from plaita.ports.runs import Submission
+from plaita.ports.runs import NoRun, Submission
 from plaita.ports.values import RunId, WaitId
 
 _EMPTY: dict[str, Any] = dict.fromkeys(
     (
-        "tenant", "expected", "id", "asked", "name", "incarnation", "facts", "input", "digest", "failure", "wait",
-        "data", "type", "keyed", "key",
+        "tenant", "flow", "expected", "id", "asked", "name", "incarnation", "facts", "input", "digest", "failure",
+        "wait", "data", "type", "keyed", "key", "beside", "names_tenant",
     )
 )  # fmt: skip
 
 
-class RedisInbox(RedisDesk, RedisQueries):
+class RedisInbox(RedisLetters, RedisDesk, RedisQueries):
     """Messages of producers."""
 
     _talk: Talk
     _consumer = ""
     _intake = "new"
+    _from: bytes | str = "-"
+
+    @property
+    def _envelope(self) -> list[str]:
+        return envelope(self._talk.limits.fleet)
 
     async def offer(self, message_id: str, body: bytes) -> Offered:
         checked_message(message_id, body, self._talk.limits)
-        return Offered(duplicate=bool(await self._talk.run("offer", id=message_id, body=body)))
+        return Offered(duplicate=bool(await self._talk.run("offer", id=message_id, body=body, envelope=self._envelope)))
 
     async def accept(self, n: int) -> list[Accepted]:
         state, self._intake = self._intake, "known"
@@ -63,7 +92,9 @@ class RedisInbox(RedisDesk, RedisQueries):
     async def _accept_some(self, n: int, state: str) -> list[Accepted]:
         self._consumer = self._consumer or new_id()
         idle_ms = self._talk.limits.claim_min_idle_ms
-        received = await self._talk.run("receive", consumer=self._consumer, n=n, idle=idle_ms, state=state)
+        self._from, received = await self._talk.run(
+            "receive", consumer=self._consumer, n=n, idle=idle_ms, state=state, **{"from": self._from}
+        )
         accepted = []
         for entry in map(entry_of, received):
             outcome = await self._accept(entry)
@@ -71,40 +102,35 @@ class RedisInbox(RedisDesk, RedisQueries):
                 accepted.append(Accepted(entry.message.message_id, outcome))
         return accepted
 
-    async def dead_letters(self, *, limit: int = 100, cursor: str = "") -> tuple[list[DeadLetter], str]:
-        page = await self._talk.call(
-            "ZRANGEBYSCORE", self._talk.key("dead"), f"({int(cursor or 0)}", "+inf", "WITHSCORES", "LIMIT", 0, limit + 1
-        )
-        following = page[2 * limit - 1].decode() if len(page) > 2 * limit else ""
-        ids = [name.decode() for name in page[: 2 * limit : 2]]
-        found = await asyncio.gather(
-            *(self._talk.call("HGETALL", self._talk.key("dead_letter", message_id)) for message_id in ids)
-        )
-        letters = zip(ids, (pairs(flat) for flat in found), strict=True)
-        return [_letter(message_id, fields) for message_id, fields in letters if fields], following
-
     async def backlog(self) -> int:
         count: int = await self._talk.call("XLEN", self._talk.key("inbox"))
         return count
 
     async def _accept(self, entry: Entry) -> Outcome | None:
-        """Carry a message out; ``None`` when somebody else has."""
+        """Carry a message out; ``None`` when somebody else has, or is to."""
         message, limits = entry.message, self._talk.limits
-        wanted = refusal(entry, limits.tries_max) or read(message)
+        said_by_itself = read(message)
+        wanted = refusal(entry, limits.tries_max) or said_by_itself
+        foreign = foreign_words(entry, limits)
         members, quoted = quotation(entry, is_sound=not isinstance(wanted, DeadLettered))
         common = {
             "entry": entry.id, "message": message.message_id, "body": message.body, "at": message.at_ms,
-            "quotation": members, "quoted": quoted, "dlq_max": limits.dlq_max,
+            "quotation": members, "quoted": quoted, "dlq_max": limits.dlq_max, "foreign": bool(foreign),
+            "unreadable": entry.unreadable(limits.fleet),
         }  # fmt: skip
         while True:
             if isinstance(wanted, DeadLettered):
                 said = {**_EMPTY, "kind": wanted.reason, "since": 0, "texts": [wanted.reason, wanted.detail]}
+                said["asked"] = _named(said_by_itself)
                 order = None
             else:
                 order = wanted.order
                 said = {**_EMPTY, **await self._order(order), "since": wanted.since_ms}
+                said["names_tenant"] = wanted.names_tenant
+                common["unreadable"] = (*entry.unreadable(limits.fleet), *wanted.unreadable)
+            said["texts"] = [*said["texts"], "family_mismatch", foreign]
             word, *found = await self._talk.run("accept", **common, **said, actor=ACTOR)
-            if word == b"gone":
+            if word in (b"gone", b"left"):
                 return None
             if word != b"again":
                 return _outcome(word, found, order)
@@ -118,17 +144,30 @@ class RedisInbox(RedisDesk, RedisQueries):
                 }  # fmt: skip
             case Start():
                 return await self._start(order)
-        run = await self.run(order.run_id)
-        missing = f"there is no execution {order.run_id!r} of tenant {order.tenant!r}"
-        said = {
-            "asked": order.run_id, "tenant": order.tenant, "expected": run.run_id if run else None,
-            "texts": ["no_run", bounded(missing)],
+        aim = order.aim
+        run, missing = await self.run(aim.run_id), no_run(aim)
+        if run is None and (judged := await self.bring(aim.tenant, aim.run_id)) is not None:
+            run = await self.run(aim.run_id)
+            missing = f"{missing}; its row of the published system stays ({judged.reason}): plaita adopt"
+        return {
+            "asked": aim.run_id, "tenant": aim.tenant, "flow": aim.flow_id, "expected": run.run_id if run else None,
+            "texts": ["no_run", bounded(missing), "conflict", bounded(other_flow(aim))],
+            **_asked(await self._named_here(order, run)),
         }  # fmt: skip
-        match order:
-            case Answer(_, _, wait_id, data):
-                return {**said, "kind": "answer", "wait": wait_id, "data": data, "digest": digest_of(data)}
-            case Stop():
-                return {**said, "kind": "stop"}
+
+    async def bring(self, tenant: str, execution_id: str) -> Judged | None:
+        """Take over an execution of the published system, or say why not; ``None``: it has no such row."""
+        raise NotImplementedError
+
+    async def _named_here(self, order: Aimed, run: RunView | None) -> Aimed:
+        """A wait that was taken over is still called by its subscription."""
+        if not isinstance(order, Answer | Elapse) or run is None or "@" in order.binding.wait_id:
+            return order
+        frames = pairs(await self._talk.call("HGETALL", self._talk.key("frames", run.run_id)))
+        for wait_id, pending in pending_of(frames).items():
+            if pending.get("subscription_id") == order.binding.wait_id:
+                return replace(order, binding=replace(order.binding, wait_id=WaitId(wait_id)))
+        return order
 
     async def _start(self, order: Start) -> dict[str, Any]:
         run = (await self.run(RunId(order.name)) if order.name else None) or await self.run(order.run_id)
@@ -149,7 +188,7 @@ class RedisInbox(RedisDesk, RedisQueries):
             "kind": "start", "id": target, "asked": order.run_id, "name": order.name, "tenant": order.tenant,
             "expected": run.run_id if run else None, "incarnation": new_id(),
             "facts": None if definition is None and run is not None else facts_bytes(start), "input": order.data,
-            "digest": start.digest, "failure": no_flow(order) if definition is None else None,
+            "beside": order.beside, "digest": start.digest, "failure": no_flow(order) if definition is None else None,
             "texts": [part for pair in words.items() for part in pair],
         }  # fmt: skip
 
@@ -161,6 +200,29 @@ class RedisInbox(RedisDesk, RedisQueries):
         return None if found is None else (found.closure, found.version)
 
 
+def _named(wanted: Wanted | DeadLettered) -> str | None:
+    """The run a message is for, as far as it says so."""
+    match wanted:
+        case Wanted(Start(run_id)):
+            return run_id
+        case Wanted(Answer(aim) | Elapse(aim) | GoOn(aim) | Stop(aim)):
+            return aim.run_id
+    return None
+
+
+def _asked(order: Aimed) -> dict[str, Any]:
+    match order:
+        case Answer(_, Binding(wait_id, event_type), data):
+            said = {"wait": wait_id, "type": event_type, "data": data, "digest": digest_of(data)}
+            return {"kind": "answer", **said}
+        case Elapse(_, Binding(wait_id, event_type)):
+            return {"kind": "elapse", "wait": wait_id, "type": event_type}
+        case GoOn(_, revive):
+            return {"kind": "revive" if revive else "go_on"}
+        case Stop():
+            return {"kind": "stop"}
+
+
 def _outcome(word: bytes, found: list[Any], order: Order | None) -> Outcome:
     match word, order:
         case b"dead", _:
@@ -169,14 +231,15 @@ def _outcome(word: bytes, found: list[Any], order: Order | None) -> Outcome:
             return Started(RunId(found[0].decode()), bool(found[1]))
         case b"event", _:
             return EventAccepted(published(found[0]))
-        case b"stopped", Stop(run_id):
-            return CancelAccepted(cancelled(found[0], run_id))
-        case b"resumed", Answer(_, _, wait_id, _):
-            return Resumed(woken(found[0], WaitId(wait_id)))
+        case b"stopped", Stop(aim) | GoOn(aim):
+            return CancelAccepted(cancelled(found[0], aim.run_id))
+        case b"resumed", Answer(_, binding) | Elapse(_, binding):
+            return Resumed(woken(found[0], binding.wait_id))
+        case b"retried", GoOn(aim):
+            answer = reopened(found[0], aim.run_id)
+            assert not isinstance(answer, NoRun), "the script found it"
+            return Retried(answer)
+        case b"passed", _:
+            why: Any = found[0].decode()
+            return Passed(why)
     raise AssertionError(f"the accept script answered {word!r}")
-
-
-def _letter(message_id: str, fields: dict[str, bytes]) -> DeadLetter:
-    message = Message(message_id, fields["body"], int(fields["at"]))
-    reason: Any = fields["reason"].decode()
-    return DeadLetter(message, reason, fields["detail"].decode(), int(fields["died"]))

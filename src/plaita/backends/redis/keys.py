@@ -7,11 +7,12 @@ their names; all others are ours.
 
 from __future__ import annotations
 
-import re
+from collections.abc import Mapping
+from string import ascii_letters, digits
 from typing import Final
 
 PREFIX: Final = "plaita"
-_USE = re.compile(r"\b(\w+)_key\(")
+_PLAIN = frozenset(ascii_letters + digits + ":_-.$/ ")
 
 NAMES: Final[dict[str, str]] = {
     # one run
@@ -29,6 +30,11 @@ NAMES: Final[dict[str, str]] = {
     "execution_lease": "{0}execution:lease:{1}",
     "execution_fence": "{0}execution:fence:{1}",
     "execution_fencegen": "{0}execution:fencegen:{1}",
+    "execution_cancel": "{0}execution:cancel:{1}",
+    "execution_wakeups": "{0}execution:g1wakeups:{1}",
+    "execution_failures": "{0}execution:nofail:{1}",
+    "execution_retries": "{0}execution:noderetry:{1}",
+    "execution_refetches": "{0}execution:noderefetch:{1}",
     "execution_tombstone": "exec_tombstone:{0}",
     # what is due, who holds what, who counts as running
     "due": "queue:{0}:due:{1}",
@@ -68,20 +74,36 @@ NAMES: Final[dict[str, str]] = {
     "offered": "flow:queue:offered",
     "dlq": "flow:queue:dlq",
     "tenant_status": "tenant_status",
-    "dead": "dead",
-    "dead_letter": "dead:{0}",
+    "tenant_epoch": "tenant_status:epoch",
+    "tenant_quota": "tenant_quota",
+    "replayed": "dlq:replay:{0}:{1}",
+    "replay_audit": "dlq:replay:audit",
     "closure": "closure:{0}",
     "version": "flowversion:{n}:{0}:{1}",
     "versions": "flowversions:{0}",
     "flows": "flows",
     "process": "process:{0}",
     "processes": "processes",
+    "registry": "registry:flow_worker:{0}",
+    "control": "control:{0}",
     "hints": "hints",
+    # definitions of the published system; {0} is the part of a tenant, with its colon
+    "published_flow": "{0}flow:{1}",
+    "published_flows": "{0}flow_list",
+    "published_versions": "{0}flow_versions:{1}",
+    # what programs publish and look at, in the documented layout
+    "published": "event:events:{0}",
+    "published_types": "event:types:{0}",
+    "published_channels": "events:{0}",
+    "published_cursor": "event_reconcile:cursor",
+    "published_turn": "event_reconcile:turn",
+    "published_taken": "event_filter:taken:{0}",
+    "published_given": "event_filter:given:{n}:{0}:{1}",
 }
 
 RESERVED: Final = frozenset(template.partition(":")[0] for template in NAMES.values()) | {
     "execution", "event", "events", "registry", "logs", "control", "subscription", "processed", "schedules", "schedule",
-    "delay", "start-dedup", "tenant_quota", "event_filter", "event_reconcile", "dispatch", "affinity", "dlq",
+    "delay", "start-dedup", "event_filter", "event_reconcile", "dispatch", "affinity", "dlq",
     "approval", "http_callback", "redis_queue", "kafka_queue", "sse", "nonce",
 }  # fmt: skip
 """First parts of keys: a tenant named like one has no keys of its own in the documented layout."""
@@ -103,10 +125,25 @@ def key(name: str, *parts: str | int, prefix: str = PREFIX) -> str:
     return f"{prefix}:{NAMES[name].format(*parts, n=size)}"
 
 
-def lua_functions(text: str, prefix: str = PREFIX) -> str:
-    """The same table for a script: a function for each name it uses, for example ``run_key(id)``."""
-    used = set(_USE.findall(text))
-    return "\n".join(_function(name, f"{prefix}:{NAMES[name]}") for name in NAMES if name in used) + "\n"
+def lua_table(prefix: str = PREFIX, given: Mapping[str, str] | None = None) -> str:
+    """The same table for the scripts: a function for each name, for example ``KEY.run(id)``.
+
+    ``given`` are whole keys of names that have no parts.
+    """
+    whole = given or {}
+    lines = [
+        f"function KEY.{name}() return {lua_text(whole[name])} end"
+        if name in whole
+        else _function(name, f"{prefix}:{template}")
+        for name, template in NAMES.items()
+    ]
+    return "\n".join(["local KEY = {}", *lines, ""])
+
+
+def lua_text(text: str) -> str:
+    """A text as a script writes it."""
+    quoted = "".join(chr(b) if chr(b) in _PLAIN else f"\\{b:03d}" for b in text.encode())
+    return f"'{quoted}'"
 
 
 def _function(name: str, template: str) -> str:
@@ -115,4 +152,4 @@ def _function(name: str, template: str) -> str:
     for place, expression in (("{0}", "a"), ("{1}", "b"), ("{n}", "#tostring(a)")):
         text = text.replace(place, f"' .. {expression} .. '")
     body = f"'{text}'".removesuffix(" .. ''")
-    return f"local function {name}_key({', '.join(parameters)}) return {body} end"
+    return f"function KEY.{name}({', '.join(parameters)}) return {body} end"

@@ -12,12 +12,6 @@ from typing import Any, Final, cast
 from hiredis import pack_command
 from redis.asyncio import Connection
 from redis.exceptions import (
-    AuthenticationError,
-    BusyLoadingError,
-    MasterDownError,
-    NoPermissionError,
-    NoScriptError,
-    OutOfMemoryError,
     ReadOnlyError,
     RedisError,
     ResponseError,
@@ -25,6 +19,7 @@ from redis.exceptions import (
 
 from plaita.backends.redis.address import CONNECT_S, Address
 from plaita.backends.redis.greeting import Server, greet
+from plaita.backends.redis.refusals import error_of, gone, lost, unreachable
 from plaita.backends.redis.scripts import Arg, Script
 from plaita.base.errors import NotSupported, Unavailable
 
@@ -35,24 +30,20 @@ LOOK_S: Final = 1.0
 REST_S: Final = 0.05
 """Between two tries to connect."""
 PACK_BYTES_MAX: Final = 1_000_000
-PASSING: Final = ("BUSY", "MISCONF", "NOREPLICAS")
-"""Words of a server that cannot now: a long script, a full disk, a replica that is away. A restart and a fail-over have
-exceptions of their own."""
-STOPPED: Final = "Script killed by user"
-FORBIDDEN: Final = "The user executing the script can't"
-MISTAKE: Final = "MISTAKE "
-"""How a script says that its caller made a mistake: nothing was written."""
-LOGIN_HINT: Final = "check user and password of the URL, and what the user may do"
+UNKNOWN: Final = "Function not found"
+"""The server lost its library, never had it, or another process removed it."""
 
 
 @dataclass(slots=True)
 class _Asked:
-    """A command and who waits for its reply; ``script`` when it may have to be sent with its text."""
+    """A command and who waits for its reply; ``script`` when the server may have to be given its library first."""
 
     packed: bytes
     answer: asyncio.Future[Any]
     script: Script | None = None
     args: Sequence[Arg] = ()
+    loading: asyncio.Future[Any] | None = None
+    """The last time the library was sent before this command."""
 
 
 @dataclass(slots=True, eq=False)
@@ -88,16 +79,16 @@ class Link:
         self._waiting: deque[_Asked] = deque()
         self._filled = asyncio.Event()
         self._line: _Line | None = None
+        self._loading: asyncio.Future[Any] | None = None
         self._sender: asyncio.Task[None] | None = None
 
     def run(self, script: Script, args: Sequence[Arg]) -> asyncio.Future[Any]:
         """Run a script; its reply, or ``Unavailable``, ``ValueError`` for a caller's mistake."""
-        packed = _packed("EVALSHA", script.sha, 0, *args)
-        return self._put(_Asked(packed, self._future(), script, args))
+        return self._put(_Asked(called(script, args), self._future(), script, args, self._loading))
 
     def call(self, *command: Arg) -> asyncio.Future[Any]:
         """Send one command; its reply as bytes, numbers and lists."""
-        return self._put(_Asked(_packed(*command), self._future()))
+        return self._put(_Asked(packed(*command), self._future()))
 
     async def close(self) -> None:
         """Give the connection back; what still waits, and whatever comes later, is ``Unavailable``."""
@@ -107,8 +98,8 @@ class Link:
         tasks = [] if self._sender is None else [self._sender]
         if self._line is not None:
             tasks += [] if self._line.reader is None else [self._line.reader]
-            self._lose(self._line, self._gone())
-        self._fail(self._waiting, self._gone())
+            self._lose(self._line, gone(self.name))
+        self._fail(self._waiting, gone(self.name))
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
@@ -127,7 +118,7 @@ class Link:
 
     def _put(self, asked: _Asked) -> asyncio.Future[Any]:
         if self._closed:
-            asked.answer.set_exception(self._gone())
+            asked.answer.set_exception(gone(self.name))
             return asked.answer
         self._waiting.append(asked)
         self._filled.set()
@@ -150,9 +141,9 @@ class Link:
                     try:
                         await line.connection.send_packed_command(batch, False)
                     except (RedisError, OSError) as e:
-                        self._lose(line, self._lost(e))
+                        self._lose(line, lost(self.name, e))
         finally:
-            self._fail(waiting, self._gone())
+            self._fail(waiting, gone(self.name))
             if self._waiting is waiting:
                 self._sender = None
 
@@ -179,9 +170,9 @@ class Link:
         except (Unavailable, NotSupported) as e:
             why = e
         except TimeoutError:
-            why = self._unavailable(f"no answer within {CONNECT_S:.0f} s")
+            why = unreachable(self.name, f"no answer within {CONNECT_S:.0f} s")
         except (RedisError, OSError, EOFError) as e:
-            why = self._unavailable(e)
+            why = unreachable(self.name, e)
         else:
             self._line = line = _Line(connection)
             line.reader = asyncio.create_task(self._read(line))
@@ -198,7 +189,7 @@ class Link:
             self.server = await greet(connection, self.name)
             is_open = True
         except ResponseError as e:
-            known = self._error(e)
+            known = error_of(self.name, e)
             other = Unavailable(f"the store {self.name} refuses the connection: {e}", "check the URL")
             raise known if isinstance(known, Unavailable) else other from None
         finally:
@@ -227,7 +218,7 @@ class Link:
             why = "it sent a reply that nobody asked for"
         finally:
             watch.cancel()
-            self._lose(line, self._lost(why))
+            self._lose(line, lost(self.name, why))
             await _hang_up(line.connection)
 
     def _look(self, line: _Line) -> None:
@@ -239,7 +230,7 @@ class Link:
         if line.silent < SILENT_MAX:
             asyncio.get_running_loop().call_later(LOOK_S, self._look, line)
             return
-        self._lose(line, self._lost(f"it has been silent for {SILENT_MAX * LOOK_S:.0f} s"))
+        self._lose(line, lost(self.name, f"it has been silent for {SILENT_MAX * LOOK_S:.0f} s"))
 
     def _lose(self, line: _Line, why: Unavailable) -> None:
         """The connection is gone, and with it every reply that was under way."""
@@ -263,57 +254,32 @@ class Link:
             return
         if not isinstance(reply, ResponseError):
             asked.answer.set_result(reply)
-        elif isinstance(reply, NoScriptError) and asked.script is not None:
-            packed = _packed("EVAL", asked.script.text, 0, *asked.args)
-            self._put(_Asked(packed, asked.answer))
+        elif asked.script is not None and UNKNOWN in str(reply):
+            self._load(asked, asked.script)
         else:
-            asked.answer.set_exception(self._error(reply))
+            asked.answer.set_exception(error_of(self.name, reply))
 
-    def _error(self, error: ResponseError) -> Exception:
-        text = str(error)
-        if text.startswith(MISTAKE):
-            return ValueError(text.removeprefix(MISTAKE))
-        if isinstance(error, OutOfMemoryError):
-            return Unavailable(
-                f"the store {self.name} is full (maxmemory) and takes nothing new",
-                "raise maxmemory, or plaita prune; what was begun goes on",
-            )
-        if isinstance(error, NoPermissionError) or FORBIDDEN in text:
-            return Unavailable(f"the store {self.name} refuses this user: {text}", LOGIN_HINT)
-        if isinstance(error, ReadOnlyError | MasterDownError) or text.startswith(PASSING) or STOPPED in text:
-            return Unavailable(f"the store {self.name} cannot now: {text}", "try again in a moment")
-        if text.startswith("DENIED"):
-            return Unavailable(f"the store {self.name} lets nobody in: {text.partition('.')[0]}", LOGIN_HINT)
-        return RuntimeError(f"the store {self.name} answered: {text}")
-
-    def _unavailable(self, why: object) -> Unavailable:
-        if AuthenticationError in (type(why), type(getattr(why, "__cause__", None))):
-            return Unavailable(f"the store {self.name} refuses this user: {why}", LOGIN_HINT)
-        return Unavailable(
-            f"the store {self.name} cannot be reached: {_reason(why)}", "check that redis-server runs there"
-        )
-
-    def _lost(self, why: object) -> Unavailable:
-        if isinstance(why, AuthenticationError | BusyLoadingError):
-            return self._unavailable(why)
-        return Unavailable(
-            f"the store {self.name} was lost before it answered: {_reason(why)}",
-            "what was asked may have been done: look before you ask again",
-        )
-
-    def _gone(self) -> Unavailable:
-        return Unavailable(f"the store {self.name} was closed", "open it again")
+    def _load(self, asked: _Asked, script: Script) -> None:
+        """Give the server the library, once for all calls under way, and call again: nothing of the call was done."""
+        if self._loading is asked.loading:
+            if asked.loading is not None and (why := asked.loading.exception()) is not None:
+                self._loading = None
+                asked.answer.set_exception(why)
+                return
+            self._loading = self._future()
+            self._put(_Asked(packed("FUNCTION", "LOAD", "REPLACE", script.library), self._loading))
+        self._put(_Asked(called(script, asked.args), asked.answer, script, asked.args, self._loading))
 
 
-def _reason(why: object) -> object:
-    """What the system said, when the client library only passes it on."""
-    cause = getattr(why, "__cause__", None)
-    return (cause.strerror or cause) if isinstance(cause, OSError) else why
+def called(script: Script, args: Sequence[Arg]) -> bytes:
+    """A call as it goes over the wire."""
+    return packed("FCALL", script.function, 0, *args)
 
 
-def _packed(*command: Arg) -> bytes:
-    packed: bytes = pack_command(cast(Any, command))
-    return packed
+def packed(*command: Arg) -> bytes:
+    """A command as it goes over the wire."""
+    found: bytes = pack_command(cast(Any, command))
+    return found
 
 
 async def _hang_up(connection: Connection) -> None:

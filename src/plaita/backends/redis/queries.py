@@ -8,9 +8,10 @@ from collections.abc import Sequence
 from plaita.backends.ports.queries import wait_view
 from plaita.backends.redis.audit import audit_store
 from plaita.backends.redis.codec import Stored, parent_of, stored_of, wait_of
+from plaita.backends.redis.counting import counts
 from plaita.backends.redis.talk import Talk
 from plaita.backends.rows import RunFilter
-from plaita.ports.queries import Entry, RunView, WaitView
+from plaita.ports.queries import Counts, Entry, RunView, WaitView
 from plaita.ports.values import RunId
 
 _RECORD = ("h", "s", "out", "err", "p")
@@ -76,6 +77,9 @@ class RedisQueries:
             Entry(seq, int(at_ms), data)
             for seq, (at_ms, _, data) in enumerate((line.partition(b"|") for line in lines), after + 1)
         ]
+
+    async def counts(self) -> Counts:
+        return await counts(self._talk)
 
     async def now_ms(self) -> int:
         now_ms: int = await self._talk.run("now")

@@ -11,6 +11,7 @@ from plaita.backends.redis.codec import (
     claim_of,
     mails_of,
     pairs,
+    parent_bytes,
     start_args,
     step_args,
 )  # fmt: skip
@@ -63,7 +64,7 @@ class RedisRuns:
         return self._talk.limits.lease.lease_ms
 
     async def submit(self, start: Submission) -> Submitted | SubmitConflict | Tombstoned:
-        word, *found = await self._talk.run("submit", **start_args(start))
+        word, *found = await self._talk.run("submit", **start_args(start), parent=parent_bytes(start.parent))
         if word == b"submitted":
             run_id, incarnation, there = found
             return Submitted(RunId(run_id.decode()), incarnation.decode(), bool(there), self._talk.durability)
@@ -125,10 +126,7 @@ class RedisRuns:
         return NoRun(run_id) if word == b"no_run" else Deleted(run_id)
 
     async def reopen(self, run_id: RunId) -> Reopened | NotRetryable | NoRun:
-        word, *found = await self._talk.run("reopen", id=run_id)
-        if word == b"not_retryable":
-            return NotRetryable(found[0].decode())
-        return NoRun(run_id) if word == b"no_run" else Reopened(run_id)
+        return reopened(await self._talk.run("reopen", id=run_id), run_id)
 
     async def prune(self, older_than_ms: int) -> int:
         pruned = 0
@@ -154,6 +152,14 @@ def woken(reply: Sequence[Any], wait_id: WaitId) -> WakeAnswer:
     by = by_of(decode(reply[1]))
     assert by is not None, "an answered wait says by what"
     return AlreadyResolved(by)
+
+
+def reopened(reply: Sequence[Any], run_id: RunId) -> Reopened | NotRetryable | NoRun:
+    """The answer of ``lua/reopening.lua``."""
+    word = reply[0]
+    if word == b"not_retryable":
+        return NotRetryable(reply[1].decode())
+    return NoRun(run_id) if word == b"no_run" else Reopened(run_id)
 
 
 def cancelled(

@@ -1,29 +1,36 @@
-"""The verbs as Lua scripts: put together from the files in ``lua/``, checked against the contract in their head.
+"""The verbs as functions in Lua: one library, put together from the files in ``lua/``, checked against their heads.
 
 A file begins with ``--! verb NAME`` (or ``--! fragment NAME``), ``--! class allow-oom | deny-oom``, ``--! uses FRAGMENT
-...`` and ``--! args NAME ... LIST* ...``. A script is the clock, the limits, the keys and every fragment it needs, each
-once, and then its own text; nothing else reaches it than its arguments.
+...`` and ``--! args NAME ... LIST* ...``. The library is limits, keys, fragments, each after those it uses, and verbs.
+What a fragment names in ``--! state NAME=VALUE ...`` begins anew with every call, as the clock and the arguments do;
+nothing else stays from one call to the next. ``--! record NAME FIELD ...``, on as many lines as needed, makes of a list
+of values a table with these fields (``NAME_of(values)``) and the other way round (``values_of_NAME(table)``).
 """
 
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from typing import Any, Literal
+from itertools import takewhile
+from typing import Any, Final, Literal
 
-from plaita.backends.redis.keys import PREFIX, lua_functions
-from plaita.backends.rows import Limits
+from plaita.backends.limits import Limits, Streams
+from plaita.backends.redis.keys import NAMES, PREFIX, lua_table, lua_text
 
 Arg = str | bytes | int
 ListArg = Sequence[Arg]
 
+LIBRARIES: Final = "plaita_"
+"""How the names of all libraries of a store begin."""
+_KEY: Final = re.compile(rf"(?<![.\w'\"])({'|'.join(NAMES)})_key\b")
 SERVER_CLOCK = """local clock = redis.call('TIME')
-local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
+now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 """
-GIVEN_CLOCK = "local now = tonumber(ARGV[#ARGV])\n"
+GIVEN_CLOCK = "now = tonumber(ARGV[#ARGV])\n"
 """For a store whose time comes from the caller, as the last argument of every call."""
 
 
@@ -36,16 +43,18 @@ class Source:
     oom: Literal["allow-oom", "deny-oom"]
     uses: tuple[str, ...]
     args: tuple[str, ...]
+    state: tuple[str, ...]
+    records: tuple[tuple[str, tuple[str, ...]], ...]
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """A verb ready to be sent. ``text`` is what the server runs, ``sha`` how it is called."""
+    """A verb ready to be sent: ``function`` is its name on a server that has loaded the text ``library``."""
 
     name: str
-    text: str
-    sha: str
+    function: str
+    library: str
     plan: tuple[tuple[str, bool], ...]
     """Name of each argument, and whether it is a list."""
 
@@ -69,25 +78,32 @@ class Script:
 
 
 class Scripts:
-    """Every verb, for one prefix, one set of limits and one kind of clock."""
+    """Every verb, for one prefix, one set of limits and one kind of clock.
+
+    ``library`` is the name under which the server keeps them, made of what they say: two releases, and processes with
+    other limits, have libraries of their own.
+    """
 
     def __init__(self, limits: Limits, *, prefix: str = PREFIX, clock: str = SERVER_CLOCK) -> None:
-        self._head, self._prefix = clock + _limits(limits), prefix
-        self._verbs = {source.name: self._script(source) for source in sources().values() if source.is_verb}
+        head = [
+            _limits(limits),
+            _group(limits.streams),
+            lua_table(prefix, limits.streams.keys(prefix)),
+            _begin(clock),
+        ]
+        fragments = [_fragment(sources()[name]) for name in _needed(sorted(sources())) if not sources()[name].is_verb]
+        verbs = [source for source in sources().values() if source.is_verb]
+        body = "".join([*head, *fragments, *(_function(source) for source in verbs)])
+        self.library = f"{LIBRARIES}{hashlib.sha256(body.encode()).hexdigest()[:16]}"
+        text = f"#!lua name={self.library}\n{body}" + "".join(_registered(self.library, source) for source in verbs)
+        self._verbs = {source.name: self._script(source, text) for source in verbs}
 
     def __getitem__(self, verb: str) -> Script:
         return self._verbs[verb]
 
-    def by_sha(self) -> dict[str, Script]:
-        return {script.sha: script for script in self._verbs.values()}
-
-    def _script(self, source: Source) -> Script:
-        flags = " flags=allow-oom" if source.oom == "allow-oom" else ""
-        own = "".join([*(sources()[name].text for name in _needed(source.uses)), source.text])
-        keys = lua_functions(own, self._prefix)
-        text = "".join([f"#!lua{flags}\n", self._head, keys, _arguments(source.args), own])
+    def _script(self, source: Source, text: str) -> Script:
         plan = tuple((name.rstrip("*"), name.endswith("*")) for name in source.args)
-        return Script(source.name, text, hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest(), plan)
+        return Script(source.name, f"{self.library}_{source.name}", text, plan)
 
 
 @cache
@@ -109,8 +125,12 @@ def read_source(file: str, text: str) -> Source:
     oom = said.get("class", ("allow-oom",))[0]
     if oom not in ("allow-oom", "deny-oom") or (kind == "verb" and not {"class", "args"} <= said.keys()):
         raise ValueError(f"{file}: a verb says its class (allow-oom or deny-oom) and its arguments")
+    records: dict[str, tuple[str, ...]] = {}
+    for words in head:
+        if words[0] == "record":
+            records[words[1]] = (*records.get(words[1], ()), *words[2:])
     return Source(name, kind == "verb", "deny-oom" if oom == "deny-oom" else "allow-oom", said.get("uses", ()),
-                  said.get("args", ()), text)  # fmt: skip
+                  said.get("args", ()), said.get("state", ()), tuple(records.items()), text)  # fmt: skip
 
 
 def _needed(names: Sequence[str]) -> list[str]:
@@ -128,16 +148,60 @@ def _needed(names: Sequence[str]) -> list[str]:
     return found
 
 
-def _arguments(names: Sequence[str]) -> str:
-    lines = [
-        "local args, taken = {}, 0",
+def _begin(clock: str) -> str:
+    """What begins anew with every call."""
+    state = [word.split("=", 1) for source in sources().values() for word in source.state]
+    names = [name for name, _ in state]
+    return "\n".join([
+        f"local {', '.join(['ARGV', 'now', 'args', 'taken', *names])}",
         "local function next_arg() taken = taken + 1 return ARGV[taken] end",
         "local function next_list() local list = {} for i = 1, tonumber(next_arg()) do list[i] = next_arg() end"
         " return list end",
+        "local function begin(given)",
+        "ARGV = given",
+        clock + "\n".join(f"{name} = {value}" for name, value in state),
+        "end",
+        "local VERB = {}\n",
+    ])  # fmt: skip
+
+
+def _fragment(source: Source) -> str:
+    return "".join([*(_record(name, fields) for name, fields in source.records), _keyed(source.text)])
+
+
+def _record(name: str, fields: Sequence[str]) -> str:
+    """A table made at once has its size from the beginning; one that grows is copied on its way."""
+    places = ", ".join(f"{field} = v[{at}]" for at, field in enumerate(fields, 1))
+    values = ", ".join(f"t.{field}" for field in fields)
+    return (
+        f"local function {name}_of(v) return {{{places}}} end\n"
+        f"local function values_of_{name}(t) return {{{values}}} end\n"
+    )
+
+
+def _function(source: Source) -> str:
+    """A verb as a function; it reads its arguments in the order of its contract."""
+    plain = list(takewhile(lambda name: not name.endswith("*"), source.args))
+    lines = [
+        f"function VERB.{source.name}()",
+        f"args, taken = {{{', '.join(f'{name} = ARGV[{at}]' for at, name in enumerate(plain, 1))}}}, {len(plain)}",
     ]
-    for name in names:
+    for name in source.args[len(plain) :]:
         lines.append(f"args.{name[:-1]} = next_list()" if name.endswith("*") else f"args.{name} = next_arg()")
-    return "\n".join(lines) + "\n"
+    return "\n".join([*lines, _keyed(source.text), "end\n"])
+
+
+def _registered(library: str, source: Source) -> str:
+    flags = "'allow-oom'" if source.oom == "allow-oom" else ""
+    return (
+        f"redis.register_function{{function_name = '{library}_{source.name}', flags = {{{flags}}}, "
+        f"callback = function(_, given) begin(given) return VERB.{source.name}() end}}\n"
+    )
+
+
+def _keyed(text: str) -> str:
+    """Functions of keys are in one table: a library may not name more than 200 locals."""
+    return _KEY.sub(r"KEY.\1", text)
 
 
 def _limits(limits: Limits) -> str:
@@ -156,6 +220,12 @@ def _limits(limits: Limits) -> str:
         "tombstone": limits.tombstone_ms,
         "generation": limits.generation_ms,
         "row_ttl": limits.row_ttl_ms,
-        "message_age": limits.message_age_ms,
+        "message_age": limits.message_age_ms or "math.huge",
+        "family": lua_text(limits.fleet.family),
+        "epoch": lua_text(limits.fleet.epoch),
     }
     return f"local LIMITS = {{{', '.join(f'{name} = {value}' for name, value in values.items())}}}\n"
+
+
+def _group(streams: Streams) -> str:
+    return f"local GROUP, GROUP_BEGIN = {lua_text(streams.group)}, {lua_text(streams.begin)}\n"

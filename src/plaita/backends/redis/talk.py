@@ -6,10 +6,10 @@ from copy import copy
 from dataclasses import dataclass
 from typing import Any, Final
 
+from plaita.backends.limits import Limits
 from plaita.backends.redis.keys import PREFIX, key
 from plaita.backends.redis.link import Link
-from plaita.backends.redis.scripts import GIVEN_CLOCK, SERVER_CLOCK, Arg, Scripts
-from plaita.backends.rows import Limits
+from plaita.backends.redis.scripts import GIVEN_CLOCK, LIBRARIES, SERVER_CLOCK, Arg, Scripts
 from plaita.base.clock import Clock
 
 BULK: Final = frozenset(("publish", "carry_on", "prune"))
@@ -35,6 +35,7 @@ class Talk:
     def __init__(self, links: Links, limits: Limits, clock: Clock | None, prefix: str = PREFIX) -> None:
         self.limits, self.durability = limits, "local"
         self._links, self._clock, self._prefix = links, clock, prefix
+        self._streams = limits.streams.keys(prefix)
         self._scripts = Scripts(limits, prefix=prefix, clock=SERVER_CLOCK if clock is None else GIVEN_CLOCK)
 
     @property
@@ -42,7 +43,7 @@ class Talk:
         return self._links.main.name
 
     def key(self, name: str, *parts: str | int) -> str:
-        return key(name, *parts, prefix=self._prefix)
+        return self._streams.get(name) or key(name, *parts, prefix=self._prefix)
 
     async def run(self, verb: str, **values: Any) -> Any:
         """Run a verb; its reply. Raises ``Unavailable``: the outcome is unknown."""
@@ -56,6 +57,14 @@ class Talk:
     async def call(self, *command: Arg) -> Any:
         """A plain read."""
         return await self._links.main.call(*command)
+
+    async def tidy(self) -> None:
+        """Remove the libraries of other releases and limits: whoever still uses one loads it again."""
+        listed = await self.call("FUNCTION", "LIST", "LIBRARYNAME", f"{LIBRARIES}*")
+        for library in listed:
+            name = library[1].decode()
+            if name != self._scripts.library:
+                await self.call("FUNCTION", "DELETE", name)
 
     def aside(self) -> Talk:
         """The same, with everything on the connection for what is large."""

@@ -7,19 +7,20 @@ from collections.abc import Callable
 from pathlib import Path
 
 from plaita.backends.gate import Gate
+from plaita.backends.limits import Limits
 from plaita.backends.ports.desk import GatedDesk
 from plaita.backends.ports.inbox import GatedInbox
 from plaita.backends.ports.queries import GatedQueries
 from plaita.backends.ports.runs import GatedRuns
-from plaita.backends.rows import Limits
 from plaita.backends.sqlite.connection import Synchronous
 from plaita.backends.sqlite.copying import copy_store
+from plaita.backends.sqlite.examining import examine
 from plaita.backends.sqlite.gate import SqliteGate
 from plaita.backends.sqlite.processes import LockedProcesses
 from plaita.backends.verbs.quota import promote_all
 from plaita.base.clock import Clock, SystemClock
 from plaita.policy.lease import plan_lease
-from plaita.ports.backend import Risk
+from plaita.ports.backend import Finding, Risk
 from plaita.ports.processes import Process
 from plaita.ports.values import RunId
 
@@ -46,7 +47,7 @@ class SqliteBackend(GatedRuns, GatedInbox, GatedDesk, GatedQueries):
         synchronous: Synchronous = "FULL",
         limits: Limits | None = None,
     ) -> None:
-        self._path = Path(path)
+        self._path, self._synchronous = Path(path), synchronous
         limits = limits or Limits(lease=plan_lease(lease_ms), cap=cap)
         self._sqlite = SqliteGate(self._path, clock or SystemClock(), limits, synchronous)
         gate: Gate = self._sqlite
@@ -96,8 +97,14 @@ class SqliteBackend(GatedRuns, GatedInbox, GatedDesk, GatedQueries):
     def on_mail(self, tell: Callable[[RunId], None]) -> bool:
         return False
 
+    def on_command(self, instance: str, tell: Callable[[bytes], None]) -> bool:
+        return False
+
     async def risks(self) -> list[Risk]:
         return []
+
+    async def examine(self) -> list[Finding]:
+        return await asyncio.to_thread(examine, self._path, self._synchronous, SystemClock())
 
     async def backup(self, path: Path, *, replace: bool = True) -> None:
         await asyncio.to_thread(copy_store, self._path, path, replace=replace)

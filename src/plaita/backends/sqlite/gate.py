@@ -10,7 +10,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from plaita.backends.rows import Limits, Rows
+from plaita.backends.limits import Limits
+from plaita.backends.rows import Rows
 from plaita.backends.sqlite.connection import Synchronous, is_busy, open_file, unavailable
 from plaita.backends.sqlite.ledger import SqliteEvents, SqliteLedger
 from plaita.backends.sqlite.messages import SqliteMessages

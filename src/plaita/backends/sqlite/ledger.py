@@ -8,7 +8,7 @@ from typing import Any
 from plaita.backends.rows import EventRow, Grave, OutRow, Pulse, RunRow
 from plaita.backends.sqlite.codec import submission_bytes, submission_of
 from plaita.backends.sqlite.runs import SqliteRuns
-from plaita.ports.values import RunId
+from plaita.ports.values import RunId, Status
 
 _EVENT = "SELECT number, event_id, event_type, key, data, at, matched, woken FROM events WHERE"
 _PUT_EVENT = "INSERT OR REPLACE INTO events VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
@@ -132,6 +132,14 @@ class SqliteLedger:
 
     def forget_graves(self, older_than_ms: int) -> None:
         self._db.execute("DELETE FROM graves WHERE buried < ?", (older_than_ms,))
+
+    def by_status(self) -> dict[Status, int]:
+        return dict(self._db.execute("SELECT status, count(*) FROM runs GROUP BY status").fetchall())
+
+    def unheld(self) -> tuple[int, int | None]:
+        sql = "SELECT count(*), min(due) FROM runs WHERE due IS NOT NULL AND due <= ? AND nonce IS NULL"
+        count, since = self._db.execute(sql, (self._runs.now,)).fetchone()
+        return count, since
 
 
 def _out(row: tuple[Any, ...]) -> OutRow:

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import sqlite3
+from typing import Any
 
 from plaita.backends.sqlite.runs import SqliteRuns
-from plaita.ports.inbox import DeadLetter, Message
+from plaita.ports.inbox import DeadLetter, Deed, Message
 
-_DEAD = (
-    "SELECT number, message_id, body, at, reason, detail, died FROM dead_letters WHERE number > ?"
-    " ORDER BY number LIMIT ?"
-)
-_BURY = (
-    "INSERT OR REPLACE INTO dead_letters (message_id, body, at, reason, detail, died) VALUES (?, ?, ?, ?, ?, ?)"
-)  # fmt: skip
+_LETTER = "SELECT number, message_id, body, at, reason, detail, died, replays FROM letters"
+_DEAD = f"{_LETTER} WHERE number > ? ORDER BY number LIMIT ?"
+_BURY = "INSERT INTO letters (message_id, body, at, reason, detail, died, replays) VALUES (?, ?, ?, ?, ?, ?, ?)"
+_DEED = "letter, at, action, actor, result, forced, message_id"
 
 
 class SqliteMessages:
@@ -42,17 +40,52 @@ class SqliteMessages:
         count: int = self._db.execute("SELECT count(*) FROM inbox").fetchone()[0]
         return count
 
+    def count_dead(self) -> int:
+        count: int = self._db.execute("SELECT count(*) FROM letters").fetchone()[0]
+        return count
+
     def bury(self, letter: DeadLetter) -> None:
-        message = letter.message
-        values = (message.message_id, message.body, message.at_ms, letter.reason, letter.detail, letter.died_ms)
+        sent = letter.message
+        values = (sent.message_id, sent.body, sent.at_ms, letter.reason, letter.detail, letter.died_ms, letter.replays)
         self._db.execute(_BURY, values)
 
-    def dead(self, limit: int, after: str) -> list[tuple[str, DeadLetter]]:
-        rows = self._db.execute(_DEAD, (int(after or 0), limit)).fetchall()
+    def dead(self, limit: int, after: str) -> list[DeadLetter]:
+        return [_letter(row) for row in self._db.execute(_DEAD, (int(after or 0), limit))]
+
+    def dead_letter(self, letter_id: str) -> DeadLetter | None:
+        if not _is_number(letter_id):
+            return None
+        row = self._db.execute(f"{_LETTER} WHERE number = ?", (int(letter_id),)).fetchone()
+        return None if row is None else _letter(row)
+
+    def save_dead(self, letter: DeadLetter) -> None:
+        sql = "UPDATE letters SET replays = ? WHERE number = ?"
+        self._db.execute(sql, (letter.replays, int(letter.letter_id)))
+
+    def drop_dead(self, letter_id: str) -> None:
+        self._db.execute("DELETE FROM letters WHERE number = ?", (int(letter_id),))
+
+    def record(self, deed: Deed) -> None:
+        values = (
+            int(deed.letter_id), deed.at_ms, deed.action, deed.actor, deed.result, deed.force, deed.message_id,
+        )  # fmt: skip
+        self._db.execute(f"INSERT INTO deeds ({_DEED}) VALUES (?, ?, ?, ?, ?, ?, ?)", values)
+
+    def deeds(self, letter_id: str) -> list[Deed]:
+        rows = self._db.execute(f"SELECT {_DEED} FROM deeds WHERE letter = ? ORDER BY number", (int(letter_id),))
         return [
-            (str(number), DeadLetter(Message(message_id, body, at_ms), reason, detail, died_ms))
-            for number, message_id, body, at_ms, reason, detail, died_ms in rows
+            Deed(str(letter), at_ms, action, actor, result, bool(forced), message_id)
+            for letter, at_ms, action, actor, result, forced, message_id in rows
         ]
 
     def forget_dead(self, older_than_ms: int) -> None:
-        self._db.execute("DELETE FROM dead_letters WHERE died < ?", (older_than_ms,))
+        self._db.execute("DELETE FROM letters WHERE died < ?", (older_than_ms,))
+
+
+def _letter(row: tuple[Any, ...]) -> DeadLetter:
+    number, message_id, body, at_ms, reason, detail, died_ms, replays = row
+    return DeadLetter(Message(message_id, body, at_ms), reason, detail, died_ms, str(number), replays)
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdecimal() and len(text) <= 18

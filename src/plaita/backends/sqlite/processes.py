@@ -19,6 +19,8 @@ class LockedProcesses:
         self._announced: dict[str, int] = {}
 
     async def announce(self, process: Process) -> None:
+        if process.holder in self._announced and await self._sqlite.write(lambda r: r.shelf.renew_process(process)):
+            return
         # The lock is taken inside the transaction: nobody sees the row of a process that does not hold its byte yet.
         locks = lock_file(self._path)
         tried: list[int] = []

@@ -11,7 +11,7 @@ from plaita.base.errors import Unavailable
 
 APPLICATION_ID: Final = 0x706C6169
 """``plai``: what tells our files from other SQLite files."""
-VERSION: Final = 2
+VERSION: Final = 4
 
 RUNS: Final = """
 CREATE TABLE runs (
@@ -119,6 +119,22 @@ CREATE TABLE names (name TEXT PRIMARY KEY, run_id TEXT NOT NULL) WITHOUT ROWID;
 CREATE INDEX names_run ON names (run_id);
 """
 
+LETTERS: Final = """
+CREATE TABLE letters (
+    number INTEGER PRIMARY KEY AUTOINCREMENT, message_id TEXT NOT NULL, body BLOB NOT NULL, at INTEGER NOT NULL,
+    reason TEXT NOT NULL, detail TEXT NOT NULL, died INTEGER NOT NULL, replays INTEGER NOT NULL
+);
+INSERT INTO letters SELECT number, message_id, body, at, reason, detail, died, 0 FROM dead_letters;
+DROP TABLE dead_letters;
+CREATE TABLE deeds (
+    number INTEGER PRIMARY KEY AUTOINCREMENT, letter INTEGER NOT NULL, at INTEGER NOT NULL, action TEXT NOT NULL,
+    actor TEXT NOT NULL, result TEXT NOT NULL, forced INTEGER NOT NULL, message_id TEXT NOT NULL
+);
+CREATE INDEX deeds_letter ON deeds (letter, number);
+"""
+
+FACTS: Final = "ALTER TABLE processes ADD COLUMN facts TEXT NOT NULL DEFAULT '{}'"
+
 Migration = Callable[[sqlite3.Connection], None]
 
 
@@ -133,7 +149,12 @@ def writing(*scripts: str) -> Migration:
     return write
 
 
-MIGRATIONS: Final[Mapping[int, Migration]] = {0: writing(RUNS, WAITS, STORE), 1: writing(NAMES)}
+MIGRATIONS: Final[Mapping[int, Migration]] = {
+    0: writing(RUNS, WAITS, STORE),
+    1: writing(NAMES),
+    2: writing(FACTS),
+    3: writing(LETTERS),
+}
 """How to get from a version to the next one; version 0 is a file of ours that was never filled."""
 
 

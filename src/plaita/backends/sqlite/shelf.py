@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from typing import Any
 
+from plaita.backends.process_codec import facts_bytes, facts_of
 from plaita.backends.sqlite.codec import from_list, to_list
 from plaita.backends.task_codec import spec_bytes, spec_of, votes_bytes, votes_of
 from plaita.ports.flows import FlowVersion
@@ -81,20 +82,26 @@ class SqliteShelf:
         return [FlowVersion(*row) for row in self._db.execute(sql).fetchall()]
 
     def add_process(self, process: Process) -> int:
-        sql = "INSERT INTO processes (holder, pid, queues, only_run, imports, started) VALUES (?, ?, ?, ?, ?, ?)"
+        columns = "holder, pid, queues, only_run, imports, started, facts"
+        sql = f"INSERT INTO processes ({columns}) VALUES (?, ?, ?, ?, ?, ?, ?)"
         lists = (to_list(process.queues), process.only, to_list(process.imports))
-        number = self._db.execute(sql, (process.holder, process.pid, *lists, process.started_ms)).lastrowid
+        facts = facts_bytes(process.facts).decode()
+        number = self._db.execute(sql, (process.holder, process.pid, *lists, process.started_ms, facts)).lastrowid
         assert number is not None
         return number
+
+    def renew_process(self, process: Process) -> bool:
+        sql = "UPDATE processes SET facts = ? WHERE holder = ?"
+        return self._db.execute(sql, (facts_bytes(process.facts).decode(), process.holder)).rowcount > 0
 
     def drop_process(self, holder: str) -> None:
         self._db.execute("DELETE FROM processes WHERE holder = ?", (holder,))
 
     def processes(self) -> list[tuple[int, Process]]:
-        sql = "SELECT number, holder, pid, queues, only_run, imports, started FROM processes ORDER BY number"
+        sql = "SELECT number, holder, pid, queues, only_run, imports, started, facts FROM processes ORDER BY number"
         return [
-            (number, Process(holder, pid, from_list(queues), only, from_list(imports), started))
-            for number, holder, pid, queues, only, imports, started in self._db.execute(sql).fetchall()
+            (number, Process(holder, pid, from_list(queues), only, from_list(imports), started, facts_of(facts)))
+            for number, holder, pid, queues, only, imports, started, facts in self._db.execute(sql).fetchall()
         ]
 
 

@@ -2,15 +2,30 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
-from plaita.backends.rows import Limits, Rows, RunRow
+from plaita.backends.limits import Limits
+from plaita.backends.rows import Rows, RunRow
 from plaita.backends.verbs.cancel import cancel
 from plaita.backends.verbs.finish import Ending, finish
-from plaita.backends.verbs.messages import Announce, Answer, Start, Stop, read, refused
+from plaita.backends.verbs.messages import (
+    Aim,
+    Aimed,
+    Announce,
+    Answer,
+    Binding,
+    Elapse,
+    GoOn,
+    Start,
+    Stop,
+    read,
+    refused,
+)
 from plaita.backends.verbs.publish import publish
+from plaita.backends.verbs.reopen import reopen
 from plaita.backends.verbs.submit import submit
-from plaita.backends.verbs.wake import wake
+from plaita.backends.verbs.wake import elapse, wake
 from plaita.base.errors import InputError
 from plaita.base.ids import check_id, start_digest
 from plaita.base.json import encode
@@ -23,10 +38,13 @@ from plaita.ports.inbox import (
     Message,
     Offered,
     Outcome,
+    Passed,
+    Passing,
     Resumed,
+    Retried,
     Started,
 )  # fmt: skip
-from plaita.ports.runs import Submission, SubmitConflict, Submitted, Tombstoned
+from plaita.ports.runs import NoRun, Submission, SubmitConflict, Submitted, Tombstoned
 from plaita.ports.values import TERMINAL, RunId
 
 NO_CLOSURE = ""
@@ -73,20 +91,61 @@ def _carry_out(rows: Rows, message: Message) -> Outcome:
     order = wanted.order
     if isinstance(order, Announce):
         return EventAccepted(publish(rows, order.event_id, order.event_type, order.key, order.data))
-    run = rows.runs.load(order.run_id)
+    run = rows.runs.load(order.run_id if isinstance(order, Start) else order.aim.run_id)
     is_live = run is not None and run.status not in TERMINAL
     age_ms = rows.now - wanted.since_ms
-    if not is_live and age_ms > rows.limits.message_age_ms:
-        return refused("too_old", f"sent {age_ms} ms ago; at most {rows.limits.message_age_ms} are allowed")
+    age_max = rows.limits.message_age_ms or math.inf
+    if not is_live and age_ms > age_max:
+        return refused("too_old", f"sent {age_ms} ms ago; at most {age_max} are allowed")
     if isinstance(order, Start):
         return _start(rows, order, run)
-    if run is None or run.tenant != order.tenant:
-        return refused("no_run", f"there is no execution {order.run_id!r} of tenant {order.tenant!r}")
+    if run is None or run.tenant != order.aim.tenant:
+        return refused("no_run", no_run(order.aim))
+    if order.aim.flow_id not in ("", rows.record.start(run).start.flow_id):
+        return refused("conflict", other_flow(order.aim))
+    return _aimed(rows, order, run)
+
+
+def _aimed(rows: Rows, order: Aimed, run: RunRow) -> Outcome:
+    run_id = run.run_id
     match order:
-        case Answer(run_id, _, wait_id, data):
+        case Answer(_, binding) | Elapse(_, binding) if not _fits(rows, run, binding):
+            return Passed("not_bound")
+        case Answer(_, Binding(wait_id), data):
             return Resumed(wake(rows, run_id, wait_id, data, ACTOR))
-        case Stop(run_id):
+        case Elapse(_, Binding(wait_id)):
+            return Resumed(elapse(rows, run, wait_id))
+        case GoOn(_, revive) if revive and (run.blocked or run.status == "error"):
+            answer = reopen(rows, run_id)
+            assert not isinstance(answer, NoRun), "it was loaded in this transaction"
+            return Retried(answer)
+        case GoOn():
+            return Passed(_standing(run))
+        case Stop():
             return CancelAccepted(cancel(rows, run_id, ACTOR))
+
+
+def _fits(rows: Rows, run: RunRow, binding: Binding) -> bool:
+    """Whether a wait, if there is one, waits for that type of event; a wait by hand may have none."""
+    wait = rows.waits.of(run).get(binding.wait_id) if run.armed else None
+    return wait is None or "" in (binding.event_type, wait.event_type) or binding.event_type == wait.event_type
+
+
+def _standing(run: RunRow) -> Passing:
+    """Executions go on by themselves: nobody has to tell them."""
+    if run.status in TERMINAL:
+        return "already_terminal"
+    return "already_suspended" if run.status == "suspended" else "goes_on"
+
+
+def no_run(aim: Aim) -> str:
+    """Who is not there, in words."""
+    return f"there is no execution {aim.run_id!r} of tenant {aim.tenant!r}"
+
+
+def other_flow(aim: Aim) -> str:
+    """What the message takes the execution for, in words."""
+    return f"execution {aim.run_id!r} is not one of flow {aim.flow_id!r}"
 
 
 def _start(rows: Rows, order: Start, run: RunRow | None) -> Started | DeadLettered:
@@ -105,7 +164,7 @@ def _start(rows: Rows, order: Start, run: RunRow | None) -> Started | DeadLetter
         order.run_id, start_digest(closure, order.data), order.data, order.flow_id, closure, version,
         tenant=order.tenant, queue=order.queue,
     )  # fmt: skip
-    match submit(rows, start, ""):
+    match submit(rows, start, "", beside=order.beside):
         case Submitted(run_id, _, deduplicated):
             for name in (order.name, asked):
                 if name and rows.runs.load(RunId(name)) is None:

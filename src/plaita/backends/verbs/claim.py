@@ -45,7 +45,9 @@ def claim(rows: Rows, wish: Wish) -> list[Claim]:
     held = sorted(rows.runs.held(wish.nonce), key=lambda run: run.rid)
     for run in held:
         run.due = rows.now + rows.limits.lease.lease_ms
-    return [_claimed(rows, run) for run in held or _take_due(rows, wish, takeovers)]
+    if held:
+        return [_claimed(rows, run) for run in held]
+    return [_claimed(rows, run, takeover=lost) for run, lost in _take_due(rows, wish, takeovers)]
 
 
 def is_idle(rows: Rows, wish: Wish) -> bool:
@@ -89,8 +91,9 @@ def release(rows: Rows, holder: str) -> int:
     return len(held)
 
 
-def _take_due(rows: Rows, wish: Wish, takeovers: bool) -> list[RunRow]:
-    taken: list[RunRow] = []
+def _take_due(rows: Rows, wish: Wish, takeovers: bool) -> list[tuple[RunRow, bool]]:
+    """What was taken, and whether from a process that was lost."""
+    taken: list[tuple[RunRow, bool]] = []
     passed: set[int] = set()
     lacking = 0
     while len(taken) < wish.n:
@@ -98,12 +101,13 @@ def _take_due(rows: Rows, wish: Wish, takeovers: bool) -> list[RunRow]:
         if not fresh:
             break
         for run in fresh:
-            if len(taken) == wish.n or (taken and taken[0].tries > 1):
+            if len(taken) == wish.n or (taken and taken[0][0].tries > 1):
                 return taken
+            lost = run.nonce is not None
             if lacking < LACKING_MAX and _set_back(rows, run, wish.lacks):
                 lacking += 1
             elif _fits(rows, run, wish, taken) and _take(rows, run, wish.nonce):
-                taken.append(run)
+                taken.append((run, lost))
             passed.add(run.rid)
         if lacking >= LACKING_MAX:
             break
@@ -124,7 +128,7 @@ def _candidates(rows: Rows, wish: Wish, takeovers: bool, passed: int) -> list[Ru
     return [*lost[:share], *free, *lost[share:]]
 
 
-def _fits(rows: Rows, run: RunRow, wish: Wish, taken: list[RunRow]) -> bool:
+def _fits(rows: Rows, run: RunRow, wish: Wish, taken: Sequence[object]) -> bool:
     """From its second fruitless claim on a run may only go, alone, to a process that holds nothing."""
     if run.tries >= 1 and (taken or not wish.alone):
         return False
@@ -155,7 +159,7 @@ def _take(rows: Rows, run: RunRow, nonce: str) -> bool:
         runnable(rows, run, START if run.status == "queued" else RESUME)
         return False
     run.generation += 1
-    run.nonce, run.status, run.slot = nonce, "running", True
+    run.nonce, run.status, run.slot = nonce, "running", run.slot or 1
     run.due = rows.now + limits.lease.lease_ms
     run.tries += 1
     run.lost += takeover
@@ -167,7 +171,7 @@ def _take(rows: Rows, run: RunRow, nonce: str) -> bool:
     return True
 
 
-def _claimed(rows: Rows, run: RunRow) -> Claim:
+def _claimed(rows: Rows, run: RunRow, *, takeover: bool = False) -> Claim:
     row = rows.record.start(run)
     start = row.start
     header = Header(
@@ -178,4 +182,4 @@ def _claimed(rows: Rows, run: RunRow) -> Claim:
     mailbox = rows.waits.mailbox(run) if run.unread else ()
     assert run.nonce is not None
     token = Token(run.nonce, run.generation, run.incarnation)
-    return Claim(header, token, mailbox, bool(run.cancel), rows.now, rows.limits.lease.lease_ms)
+    return Claim(header, token, mailbox, bool(run.cancel), rows.now, rows.limits.lease.lease_ms, takeover)

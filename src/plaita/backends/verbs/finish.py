@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from plaita.backends.rows import Limits, OutRow, Pulse, Rows, RunRow, WaitRow
+from plaita.backends.limits import Limits
+from plaita.backends.rows import OutRow, Pulse, Rows, RunRow, WaitRow
 from plaita.backends.verbs.match import by_facts, close_task
 from plaita.backends.verbs.quota import free
 from plaita.base.json import encode

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from hashlib import sha1
 from typing import Literal
 
@@ -28,7 +28,7 @@ def match(rows: Rows, run: RunRow, wait: WaitRow) -> Literal["resolved", "offere
     if wait.by_filter:
         wait.cand = number
         rows.waits.save(run, wait)
-        _post(rows, run, "candidate", wait, data, number)
+        post(rows, run, Posting("candidate", wait, data, number))
         return "offered"
     resolve(rows, run, wait, By("event", event=number), data)
     return "resolved"
@@ -59,7 +59,7 @@ def resolve(rows: Rows, run: RunRow, wait: WaitRow, by: By, data: bytes) -> None
     rows.record.log(
         run, [encode({"event": "wait_resolved", "wait": wait.wait_id, "node": wait.node_id, "by": by_facts(by)})]
     )
-    _post(rows, run, "wake", wait, data, by.event)
+    post(rows, run, Posting("wake", wait, data, by.event))
 
 
 def close_task(rows: Rows, wait: WaitRow) -> None:
@@ -85,12 +85,21 @@ def by_facts(by: By) -> dict[str, object]:
     return facts
 
 
-def _post(
-    rows: Rows, run: RunRow, kind: Literal["wake", "candidate"], wait: WaitRow, data: bytes, event: int
-) -> None:  # fmt: skip
+@dataclass(frozen=True, slots=True)
+class Posting:
+    """What a mailbox entry says, before it has its number."""
+
+    kind: Literal["wake", "candidate", "timeout"]
+    wait: WaitRow
+    data: bytes
+    event: int = 0
+
+
+def post(rows: Rows, run: RunRow, posting: Posting) -> None:
+    """Something the holder is to read; an unheld run becomes due."""
     run.boxn += 1
     run.unread += 1
-    rows.waits.post(run, Mail(run.boxn, kind, wait.wait_id, data, event))
+    rows.waits.post(run, Mail(run.boxn, posting.kind, posting.wait.wait_id, posting.data, posting.event))
     runnable(rows, run, RESUME)
 
 

@@ -27,20 +27,53 @@ class Start:
     queue: str
     name: str = ""
     """What the run is called besides its id: starts with one name are one start."""
+    beside: bool = False
+    """Its producer has waited long enough: it takes no place in the queue for a slot."""
+
+
+@dataclass(frozen=True, slots=True)
+class Aim:
+    """The execution a message is for. ``flow_id``: the flow it must be of, if the message says so."""
+
+    run_id: RunId
+    tenant: str
+    flow_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """The wait a message is for, and the type of event it must wait for, if the message says so."""
+
+    wait_id: WaitId
+    event_type: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    run_id: RunId
-    tenant: str
-    wait_id: WaitId
+    aim: Aim
+    binding: Binding
     data: bytes
 
 
 @dataclass(frozen=True, slots=True)
+class Elapse:
+    """End a wait as its deadline would."""
+
+    aim: Aim
+    binding: Binding
+
+
+@dataclass(frozen=True, slots=True)
+class GoOn:
+    """Go on; ``revive``: also when the execution ended in error."""
+
+    aim: Aim
+    revive: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Stop:
-    run_id: RunId
-    tenant: str
+    aim: Aim
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,15 +84,20 @@ class Announce:
     data: bytes
 
 
-Order: TypeAlias = Start | Answer | Stop | Announce
+Aimed: TypeAlias = Answer | Elapse | GoOn | Stop
+Order: TypeAlias = Start | Aimed | Announce
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """``since_ms``: when it was first sent, as far as one can believe it."""
+    """``since_ms``: when it was first sent, as far as one can believe it. ``unreadable``: what could not be read of it
+    and was passed over. ``names_tenant``: the message says whose it is.
+    """
 
     order: Order
     since_ms: int
+    unreadable: tuple[str, ...] = ()
+    names_tenant: bool = False
 
 
 def read(message: Message) -> Wanted | DeadLettered:
@@ -70,7 +108,12 @@ def read(message: Message) -> Wanted | DeadLettered:
             raise InputError("$", "a message is an object")
         fields = Fields(body)
         order = _order(message, fields)
-        return order if isinstance(order, DeadLettered) else Wanted(order, min(message.at_ms, fields.time(message)))
+        if isinstance(order, DeadLettered):
+            return order
+        sent = fields.time(message)
+        unreadable = ("time_unreadable",) if sent is None else ()
+        since_ms = message.at_ms if sent is None else min(message.at_ms, sent)
+        return Wanted(order, since_ms, unreadable, fields.has("tenant_id"))
     except InputError as e:
         return refused("invalid_payload", str(e))
 
@@ -109,7 +152,11 @@ class Fields:
             raise InputError(f"$.{name}", "must be an object")
         return encode(value or {})
 
-    def subscribed(self, name: str) -> tuple[str, bytes]:
+    def aim(self) -> Aim:
+        """The execution the message names."""
+        return Aim(RunId(self.id("execution_id")), self.id("tenant_id", TENANT), self.text("flow_id", ""))
+
+    def subscribed(self, name: str) -> tuple[Binding, bytes]:
         """The wait that an object names as its subscription, and the answer in it: ``event_data``, or all the rest."""
         value = self._body.get(name)
         said = value if isinstance(value, dict) else {}
@@ -117,18 +164,28 @@ class Fields:
         if not isinstance(wait_id, str):
             raise InputError("$", f"a resume needs a wait_id, an event_type or a subscription_id in {name}")
         rest = {key: said[key] for key in said if key not in ("subscription_id", BOUND)}
-        return wait_id, encode(said.get("event_data", rest))
+        event_type = said.get("event_type")
+        binding = Binding(WaitId(wait_id), event_type if isinstance(event_type, str) else "")
+        return binding, encode(said.get("event_data", rest))
 
-    def time(self, message: Message) -> int:
-        """``timestamp`` in ms since 1970; the time of the offer without one."""
-        text = self.text("timestamp", "")
-        if not text:
+    def time(self, message: Message) -> int | None:
+        """``timestamp`` in ms since 1970; the time of the offer without one; ``None`` when it is no time."""
+        value = self._body.get("timestamp")
+        if value is None or value == "":
             return message.at_ms
         try:
-            found = datetime.fromisoformat(text)
-        except ValueError:
-            raise InputError("$.timestamp", "must be an ISO 8601 time") from None
-        return int((found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp() * 1000)
+            found = datetime.fromisoformat(str(value))
+            return int((found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp() * 1000)
+        except (ValueError, OverflowError):
+            return None
+
+    def has(self, name: str) -> bool:
+        """Whether it says anything."""
+        return bool(self._body.get(name))
+
+    def flag(self, name: str) -> bool:
+        """Whether it is ``true``; anything else is not."""
+        return self._body.get(name) is True
 
 
 def refused(reason: Reason, detail: str) -> DeadLettered:
@@ -151,7 +208,7 @@ def _order(message: Message, fields: Fields) -> Order | DeadLettered:
         case "event":
             return _event(message, fields)
         case "cancel":
-            return _stop(fields)
+            return Stop(fields.aim())
     return refused("unknown_type", f"$.type: {kind!r} is none of start, resume, event, cancel")
 
 
@@ -167,28 +224,32 @@ def _start(message: Message, fields: Fields) -> Start:
         fields.object("params"),
         fields.id("queue", QUEUE),
         name,
+        fields.flag("quota_bypass"),
     )
 
 
 def _resume(message: Message, fields: Fields) -> Order | DeadLettered:
     kind = fields.text("resume_type", "event")
-    if kind == "cancel":
-        return _stop(fields)
-    if kind != "event":
-        # When a run goes on, is retried or timed out is in the due index; no message decides it.
-        return refused("unknown_resume_type", f"$.resume_type: {kind!r} is none of event, cancel")
-    wait_id, data = fields.text("wait_id", ""), fields.data("data")
-    if not wait_id and not fields.text("event_type", ""):
-        wait_id, data = fields.subscribed("data")
-    if wait_id:
-        return Answer(RunId(fields.id("execution_id")), fields.id("tenant_id", TENANT), WaitId(wait_id), data)
-    return _event(message, fields)
+    match kind:
+        case "cancel":
+            return Stop(fields.aim())
+        case "continue" | "retry":
+            return GoOn(fields.aim(), revive=kind == "retry")
+        case "timeout":
+            return Elapse(fields.aim(), _bound(fields)[0])
+        case "event" if fields.text("wait_id", "") or not fields.text("event_type", ""):
+            return Answer(fields.aim(), *_bound(fields))
+        case "event":
+            return _event(message, fields)
+    known = "continue, retry, event, timeout, cancel"
+    return refused("unknown_resume_type", f"$.resume_type: {kind!r} is none of {known}")
+
+
+def _bound(fields: Fields) -> tuple[Binding, bytes]:
+    wait_id = fields.text("wait_id", "")
+    return (Binding(WaitId(wait_id)), fields.data("data")) if wait_id else fields.subscribed("data")
 
 
 def _event(message: Message, fields: Fields) -> Announce:
     event_id = fields.id("event_id", message.message_id)
     return Announce(event_id, fields.text("event_type"), fields.text("key", "") or None, fields.data("data"))
-
-
-def _stop(fields: Fields) -> Stop:
-    return Stop(RunId(fields.id("execution_id")), fields.id("tenant_id", TENANT))

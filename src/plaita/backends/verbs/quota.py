@@ -18,7 +18,7 @@ def runnable(rows: Rows, run: RunRow, kind: int) -> None:
     if run.nonce is not None or run.blocked:
         return
     if run.slot or has_room(rows, run.tenant):
-        run.slot = True
+        run.slot = run.slot or 1
         run.due = rows.now
     elif not run.parked:
         run.due = None

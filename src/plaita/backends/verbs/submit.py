@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from plaita.backends.rows import Rows, StartRow
+from plaita.backends.rows import BESIDE, Rows, StartRow
 from plaita.backends.verbs.quota import START, runnable
 from plaita.base.clock import new_id
 from plaita.base.json import encode
 from plaita.ports.runs import Submission, SubmitConflict, Submitted, Tombstoned
 
 
-def submit(rows: Rows, start: Submission, durability: str) -> Submitted | SubmitConflict | Tombstoned:
-    """Create a queued run. Quota never refuses a start, it parks it; ``not_before`` takes its slot when due."""
+def submit(
+    rows: Rows, start: Submission, durability: str, *, beside: bool = False
+) -> Submitted | SubmitConflict | Tombstoned:
+    """Create a queued run. Quota never refuses a start, it parks it; ``not_before`` takes its slot when due.
+
+    ``beside``: its first slot does not count for the cap.
+    """
     run = rows.runs.load(start.run_id)
     if run is not None:
         if rows.record.start(run).start.digest != start.digest:
@@ -25,5 +30,7 @@ def submit(rows: Rows, start: Submission, durability: str) -> Submitted | Submit
     if start.not_before_ms is not None and start.not_before_ms > rows.now:
         run.due = start.not_before_ms
     else:
+        if beside:
+            run.slot = BESIDE
         runnable(rows, run, START)
     return Submitted(start.run_id, run.incarnation, False, durability)

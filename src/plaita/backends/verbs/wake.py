@@ -1,11 +1,13 @@
-"""wake: answer an open wait."""
+"""wake: answer an open wait, or let it be over."""
 
 from __future__ import annotations
 
-from plaita.backends.rows import Rows, RunRow
-from plaita.backends.verbs.match import digest_of, resolve, withdraw
+from plaita.backends.rows import Rows, RunRow, WaitRow
+from plaita.backends.verbs.match import Posting, digest_of, post, resolve, withdraw
 from plaita.ports.runs import AlreadyResolved, NoSuchWait, WakeAnswer, Woken
 from plaita.ports.values import TERMINAL, By, RunId, WaitId
+
+NOTHING = b"null"
 
 
 def wake(rows: Rows, run_id: RunId, wait_id: WaitId, data: bytes, actor: str = "") -> WakeAnswer:
@@ -15,6 +17,31 @@ def wake(rows: Rows, run_id: RunId, wait_id: WaitId, data: bytes, actor: str = "
 
 def answer(rows: Rows, run: RunRow | None, wait_id: WaitId, data: bytes, by: By) -> WakeAnswer:
     """Resolve the wait unless it is gone or answered; a candidate on offer is overtaken."""
+    found = _open(rows, run, wait_id)
+    if not isinstance(found, tuple):
+        return found
+    run, wait = found
+    if wait.cand is not None:
+        withdraw(rows, run, wait, refused=False)
+    resolve(rows, run, wait, by, data)
+    return Woken(run.run_id)
+
+
+def elapse(rows: Rows, run: RunRow, wait_id: WaitId) -> WakeAnswer:
+    """Ask the holder to close an open wait as its deadline would.
+
+    The wait stays open, so that its close is judged as any other: what was published or answered first counts.
+    """
+    found = _open(rows, run, wait_id)
+    if not isinstance(found, tuple):
+        return found
+    _, wait = found
+    if not any(mail.kind == "timeout" and mail.wait_id == wait_id for mail in rows.waits.mailbox(run)):
+        post(rows, run, Posting("timeout", wait, NOTHING))
+    return Woken(run.run_id)
+
+
+def _open(rows: Rows, run: RunRow | None, wait_id: WaitId) -> tuple[RunRow, WaitRow] | NoSuchWait | AlreadyResolved:
     if run is None or run.status in TERMINAL or run.cancel or not run.armed:
         return NoSuchWait(wait_id)
     wait = rows.waits.of(run).get(wait_id)
@@ -23,7 +50,4 @@ def answer(rows: Rows, run: RunRow | None, wait_id: WaitId, data: bytes, by: By)
     if wait.state != "open":
         assert wait.by is not None
         return AlreadyResolved(wait.by)
-    if wait.cand is not None:
-        withdraw(rows, run, wait, refused=False)
-    resolve(rows, run, wait, by, data)
-    return Woken(run.run_id)
+    return run, wait

@@ -1,7 +1,7 @@
-"""Here a worker fires timers itself; the service of the Redis fleet comes later."""
+"""A worker fires timers itself, as part of its store; there is no service beside it."""
 
 from __future__ import annotations
 
-from plaita.base.absent import REDIS, absent
+from plaita.base.absent import TIMERS, absent
 
-__getattr__ = absent("plaita.server.services.delay_service", DelayService=REDIS)
+__getattr__ = absent("plaita.server.services.delay_service", DelayService=TIMERS)

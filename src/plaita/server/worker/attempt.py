@@ -13,7 +13,7 @@ from plaita.base.json import decode
 from plaita.core.callback import FlowCallback
 from plaita.core.calls import accept_request, is_another_request
 from plaita.engine.delta import UnreadableState, restore, take_delta
-from plaita.engine.effects import Call, Cancel, Effects, Event, Offer, Wake
+from plaita.engine.effects import Call, Cancel, Effects, Elapsed, Event, Offer, Wake
 from plaita.engine.failure import FLOW_CODE, Failure
 from plaita.engine.machine import Conditions, Run, advance, next_due, open_calls, start
 from plaita.engine.program import Program
@@ -83,7 +83,7 @@ class Attempt:
         self._stir = asyncio.Event()
         self._alarm = Alarm(self._stir.set)
         self._timeline = Timeline(claim.header.run_id, deps.telemetry, deps.observer, deps.callbacks)
-        self._calls = OpenCalls(deps.pool, claim.header.incarnation, self._timeline, self._stir.set)
+        self._calls = OpenCalls(deps.pool, claim.header.incarnation, self._timeline, self._stir.set, deps.clock)
 
     @property
     def lease_of(self) -> tuple[RunId, Token]:
@@ -97,7 +97,7 @@ class Attempt:
     def renewed(self, answer: Renewed | Lost, sent: float) -> None:
         """A renewal was answered."""
         if isinstance(answer, Lost):
-            self._lost = True
+            self._drop()
         else:
             self._hear(answer.now_ms, answer.cancel, answer.mailbox)
             self.lease.until = max(self.lease.until, sent + answer.lease_ms)
@@ -211,12 +211,20 @@ class Attempt:
         if self._cancel:
             return [Cancel()]
         news: list[Event] = []
+        over: list[Event] = []
         for number in sorted(self._unread):
             mail = self._unread.pop(number)
             self._ack = max(self._ack, number)
             data = decode(mail.data)
-            news.append(Wake(mail.wait_id, data) if mail.kind == "wake" else Offer(mail.wait_id, mail.event, data))
-        return [*news, *self._calls.carry()]
+            match mail.kind:
+                case "wake":
+                    news.append(Wake(mail.wait_id, data))
+                case "candidate":
+                    news.append(Offer(mail.wait_id, mail.event, data))
+                case "timeout":
+                    over.append(Elapsed(mail.wait_id))
+        # As with timers: what came for a wait before it is over counts.
+        return [*news, *self._calls.carry(), *over]
 
     def _commit(self, effects: Effects, *, progress: bool) -> Commit:
         return Commit(
@@ -246,17 +254,37 @@ class Attempt:
                 self._unread[mail.number] = mail
 
     async def _write(self, step: Step) -> SettleAnswer | None:
-        """Settle and report what is unusual. ``None``: the claim was lost."""
+        """Settle and report it. ``None``: the claim was lost."""
+        sent = self.deps.clock.elapsed_ms()
         answer = await self._until_answered("settle", lambda: self.deps.store.settle(step))
         run_id, telemetry = self.header.run_id, self.deps.telemetry
+        if isinstance(answer, Settled | Dup):
+            seconds = (self.deps.clock.elapsed_ms() - sent) / 1000
+            telemetry.emit(told.STEP_SETTLED, run_id=run_id, seq=answer.seq, seconds=round(seconds, 6))
+            if isinstance(step.next, End):
+                flow_id, status = self.header.flow_id, step.next.status
+                telemetry.emit(told.RUN_ENDED, run_id=run_id, flow_id=flow_id, status=status)
         match answer:
             case Stale():
-                telemetry.emit(told.LEASE_LOST, run_id=run_id, holder=self.deps.holder)
+                self._drop()
+                if (stored := self._behind(answer)) is not None:
+                    telemetry.emit(told.STORE_REWOUND, run_id=run_id, seq=self.seq, stored=stored)
             case Mismatch():
                 telemetry.emit(told.SETTLE_REFUSED, run_id=run_id, answer="mismatch")
             case Dup(seq=seq):
                 telemetry.emit(told.SETTLE_REPEATED, run_id=run_id, seq=seq)
         return answer
+
+    def _drop(self) -> None:
+        """The run is not ours any more."""
+        if not self._lost:
+            self._lost = True
+            self.deps.telemetry.emit(told.LEASE_LOST, run_id=self.header.run_id, holder=self.deps.holder)
+
+    def _behind(self, answer: Stale) -> int | None:
+        """The number of the store when it has forgotten a commit of ours; another incarnation counts anew."""
+        another = answer.token is not None and answer.token.incarnation != self.token.incarnation
+        return None if answer.seq is None or another or answer.seq >= self.seq else answer.seq
 
     async def _until_answered(self, verb: str, ask: Callable[[], Awaitable[T]]) -> T | None:
         """While the outcome is unknown the same request is sent again. ``None``: the claim was lost meanwhile."""

@@ -59,6 +59,9 @@ AGAIN_PART = 6
 """The longest such pause is this part of the period. An outage may be interrupted by one contact of somebody else, and
 grace begins; it may then go on for a gap. What is left of the grace is longer than this pause."""
 
+LATE_PERIODS = 2
+"""A renewal that comes after more periods than that is reported: the lease lasts for a little more than three."""
+
 Opener = Callable[[], "RenewalStore"]
 
 
@@ -88,6 +91,7 @@ class Renewal:
         self._lock = threading.Lock()
         self._stop = threading.Event()
         self._again = AGAIN_S
+        self._well_at: float | None = None
 
     def hold(self, attempt: Holding) -> None:
         """Renew this one from now on."""
@@ -137,9 +141,18 @@ class Renewal:
         """Seconds until the next renewal."""
         if went_well:
             self._again = AGAIN_S
+            self._mark()
             return self._every
         pause, self._again = self._again, 2 * self._again
         return min(pause, self._every / AGAIN_PART)
+
+    def _mark(self) -> None:
+        """A renewal went well: was it in time?"""
+        now, before = self._clock.elapsed_ms(), self._well_at
+        self._well_at = now
+        late_ms = 0 if before is None else now - before - LATE_PERIODS * self._every * 1000
+        if late_ms > 0:
+            self._telemetry.emit(events.RENEWAL_LATE, holder=self._holder, late_ms=round(late_ms))
 
     async def _round(self, store: RunStore, loop: asyncio.AbstractEventLoop) -> None:
         held = self._snapshot()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable
 
+from plaita.base.clock import Clock
 from plaita.core.calls import NodeExecution, aperform, is_async, perform
 from plaita.engine.effects import Call, Raised, Returned
 from plaita.server.worker.pool import Pool
@@ -14,8 +15,11 @@ from plaita.server.worker.timeline import Timeline
 class OpenCalls:
     """Tasks of the loop, and results until a settle has carried them. ``stir`` is called when one comes back."""
 
-    def __init__(self, pool: Pool, incarnation: str, timeline: Timeline, stir: Callable[[], None]) -> None:
+    def __init__(
+        self, pool: Pool, incarnation: str, timeline: Timeline, stir: Callable[[], None], clock: Clock
+    ) -> None:  # fmt: skip
         self._pool, self._incarnation, self._timeline, self._stir = pool, incarnation, timeline, stir
+        self._clock = clock
         self._allowed: list[Call] = []
         self._tasks: dict[str, tuple[asyncio.Task[None], NodeExecution]] = {}
         self._returned: list[Returned | Raised] = []
@@ -79,11 +83,13 @@ class OpenCalls:
             task.cancel()
 
     async def _perform(self, call: Call, view: NodeExecution) -> None:
+        began = self._clock.elapsed_ms()
         if is_async(call):
             event = await aperform(call, view)
         else:
             event = await self._pool.run(lambda: perform(call, view), lambda: self._timeline.left_behind(call))
         self._tasks.pop(call.id, None)
+        self._timeline.took(call, (self._clock.elapsed_ms() - began) / 1000, failed=isinstance(event, Raised))
         self._timeline.came_back(event)
         self._returned.append(event)
         self._stir()

@@ -111,6 +111,17 @@ class Timeline:
         self._telemetry.emit(told.HISTORY_CLIPPED, run_id=self._run_id, path=node, size=len(data))
         return data[:PREVIEW_BYTES_MAX].decode(errors="ignore") + "…"
 
+    def took(self, call: Call, seconds: float, *, failed: bool) -> None:
+        """How long a call was under way."""
+        self._telemetry.emit(
+            told.CALL_RETURNED,
+            run_id=self._run_id,
+            path=call.frame.where(call.node.id),
+            type=call.node.type,
+            failed=failed,
+            seconds=round(seconds, 6),
+        )
+
     def left_behind(self, call: Call) -> None:
         """The thread of a call does not end and is replaced."""
         node, where = call.node.id, call.frame.where(call.node.id)

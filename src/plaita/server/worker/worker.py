@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TypeVar
 
@@ -15,7 +15,7 @@ from plaita.core.callback import FlowCallback
 from plaita.core.imports import import_all
 from plaita.policy.retry import ATTEMPTS_MAX
 from plaita.ports.backend import Backend
-from plaita.ports.processes import Process
+from plaita.ports.processes import Facts, Process
 from plaita.ports.runs import Claim, HandBack, Header, Step
 from plaita.ports.values import RunId
 from plaita.server.worker.attempt import RESEND_MS, Attempt, Deps
@@ -24,6 +24,7 @@ from plaita.server.worker.lease import Renewal
 from plaita.server.worker.mail import Mail
 from plaita.server.worker.messages import ACCEPT_MAX, accept_messages
 from plaita.server.worker.pool import Pool, Spawner, ThreadSpawner
+from plaita.server.worker.presence import Presence
 from plaita.server.worker.timeline import Observer
 from plaita.telemetry import events as told
 from plaita.telemetry.sink import LogTelemetry, Telemetry
@@ -42,7 +43,9 @@ PRUNE_EVERY_MS = 3_600_000
 class WorkerOptions:
     """How a worker behaves. ``only`` binds it to one run and its children; ``env`` is what ``$ENV`` may read of.
 
-    ``retention_ms``: ended runs older than that are removed, ``None`` removes nothing.
+    ``retention_ms``: ended runs older than that are removed, ``None`` removes nothing. ``holder``: the name under which
+    it claims, a new one when empty. ``facts``: what it says of itself; with an ``instance`` it says so every
+    ``beat_ms`` and obeys commands for that name.
     """
 
     concurrency: int = 100
@@ -57,6 +60,9 @@ class WorkerOptions:
     active_ms_max: int = 1_800_000
     attempts_max: int = ATTEMPTS_MAX
     retention_ms: int | None = None
+    holder: str = ""
+    facts: Facts = field(default_factory=Facts)
+    beat_ms: int = 10_000
     env: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -65,7 +71,7 @@ class Surroundings:
     """What a worker stands in: clock, threads, who is told. Replaced as a whole by simulations.
 
     ``callbacks`` are told of flows and nodes after each settle, at least once. ``definitions`` are shared with other
-    workers of the process; without, a worker has its own.
+    workers of the process; without, a worker has its own. ``ready`` is called once the worker takes runs.
     """
 
     clock: Clock = field(default_factory=SystemClock)
@@ -74,6 +80,7 @@ class Surroundings:
     observer: Observer | None = None
     callbacks: Sequence[FlowCallback] = ()
     definitions: Definitions | None = None
+    ready: Callable[[], None] | None = None
 
 
 class Worker:
@@ -89,7 +96,7 @@ class Worker:
     ) -> None:
         self.options = options or WorkerOptions()
         around = surroundings or Surroundings()
-        self.holder = new_id()
+        self.holder = self.options.holder or new_id()
         self._store = store
         self._clock, self._telemetry, self._spawner = around.clock, around.telemetry, around.spawner
         self._pool = Pool(self.options.pool_size, self._spawner)
@@ -110,6 +117,15 @@ class Worker:
         )
         self._attempts: dict[asyncio.Task[None], Attempt] = {}
         self._mail = Mail(store, self._clock, self._telemetry, lambda: list(self._attempts.values()))
+        self.presence = Presence(
+            store,
+            self._clock,
+            self._telemetry,
+            _process(self.holder, self.options, self._clock.now_ms()),
+            lambda: self.running,
+        )
+        self._ready, self._drain_ms = around.ready, self.options.drain_ms
+        self._told_to_stop = asyncio.Event()
         self._freed = asyncio.Event()
         self._given_back = asyncio.Event()
 
@@ -126,22 +142,21 @@ class Worker:
     async def run(self, stop: asyncio.Event) -> None:
         """Work until ``stop`` is set, then drain: attempts reach their next settle and hand their run back."""
         import_all(self.options.imports)
-        process = Process(
-            self.holder,
-            os.getpid(),
-            self.options.queues,
-            self.options.only,
-            self.options.imports,
-            self._clock.now_ms(),
-        )
-        await self._store.announce(process)
+        self._told_to_stop = stop
+        await self.presence.enter()
         self._telemetry.emit(
             told.WORKER_STARTED, holder=self.holder, store=self._store.name, concurrency=self.options.concurrency
         )
+        self.presence.listen(self)
         self._mail.listen()
         renewing = self._renewal.start(self._spawner, asyncio.get_running_loop())
         try:
+            await self.presence.say("running")
+            if self._ready is not None:
+                self._ready()
             async with asyncio.TaskGroup() as group:
+                if self.options.facts.instance:
+                    group.create_task(self.presence.beat(stop, self.options.beat_ms))
                 group.create_task(self._reap(stop))
                 group.create_task(self._intake(stop))
                 if self.options.retention_ms is not None:
@@ -153,8 +168,16 @@ class Worker:
             if renewing is not None:
                 renewing.cancel()
             self._pool.close()
+            await self.presence.say("stopping")
+            self.presence.leave()
             await self._let_go("withdraw", self._store.withdraw(self.holder))
             self._telemetry.emit(told.WORKER_STOPPED, holder=self.holder, handed_back=handed_back)
+
+    def leave(self, *, graceful: bool) -> None:
+        """Stop. Not ``graceful``: what is under way is cut at once and handed back."""
+        if not graceful:
+            self._drain_ms = 0
+        self._told_to_stop.set()
 
     async def _let_go(self, verb: str, asked: Awaitable[object]) -> None:
         """At the end; a store that does not hear it finds out when the leases end."""
@@ -218,6 +241,9 @@ class Worker:
 
     async def _start(self, claim: Claim, sent: float) -> None:
         header = claim.header
+        self._telemetry.emit(told.RUN_CLAIMED, run_id=header.run_id, flow_id=header.flow_id)
+        if claim.takeover:
+            self._telemetry.emit(told.RUN_TAKEN_OVER, run_id=header.run_id, flow_id=header.flow_id)
         program = await self._definitions.program(header.closure, header.entry, header.imports)
         if program is None:
             reason = self._definitions.lacks[header.closure]
@@ -290,13 +316,19 @@ class Worker:
     async def _drain(self) -> int:
         """Let attempts reach their next settle; what ignores that is cut at the deadline."""
         self._deps.draining.set()
+        async with asyncio.TaskGroup() as group:
+            if self.options.facts.instance:
+                group.create_task(self.presence.say("draining"))
+            return await self._empty()
+
+    async def _empty(self) -> int:
         count = len(self._attempts)
         if not count:
             return 0
         self._telemetry.emit(told.WORKER_DRAINING, holder=self.holder, running=count)
         for attempt in self._attempts.values():
             attempt.stir()
-        await asyncio.wait(list(self._attempts), timeout=self.options.drain_ms / 1000)
+        await asyncio.wait(list(self._attempts), timeout=self._drain_ms / 1000)
         left = list(self._attempts)
         for task in left:
             self._telemetry.emit(told.DRAIN_CUT, run_id=self._attempts[task].header.run_id)
@@ -305,6 +337,11 @@ class Worker:
         if left:
             await self._let_go("release", self._store.release(self.holder))
         return count
+
+
+def _process(holder: str, options: WorkerOptions, now_ms: int) -> Process:
+    facts = replace(options.facts, concurrency=options.concurrency)
+    return Process(holder, os.getpid(), options.queues, options.only, options.imports, now_ms, facts)
 
 
 async def _pause(stop: asyncio.Event, ms: int) -> None:

@@ -6,17 +6,21 @@
 from plaita.testing.conformance.adopting import AdoptContract
 from plaita.testing.conformance.cells import RunCells, WaitCells
 from plaita.testing.conformance.children import ChildContract
+from plaita.testing.conformance.dead_letters import DeadLetterContract
 from plaita.testing.conformance.desk import FlowContract, TaskContract
 from plaita.testing.conformance.events import EventContract
-from plaita.testing.conformance.inbox import InboxCells, InboxContract, StartMessageContract
+from plaita.testing.conformance.inbox import InboxCells, InboxContract
 from plaita.testing.conformance.leases import LeaseContract
 from plaita.testing.conformance.queries import ProcessContract, QueryContract
 from plaita.testing.conformance.quota import QuotaContract
+from plaita.testing.conformance.resume_messages import ResumeMessageContract
 from plaita.testing.conformance.runs import ClaimContract, LifeContract, SettleContract
 from plaita.testing.conformance.stage import HandClock
+from plaita.testing.conformance.start_messages import StartMessageContract
 
 __all__ = [
-    "AdoptContract", "ChildContract", "ClaimContract", "EventContract", "FlowContract", "HandClock", "InboxCells",
-    "InboxContract", "LeaseContract", "LifeContract", "ProcessContract", "QueryContract", "QuotaContract",
-    "RunCells", "SettleContract", "StartMessageContract", "TaskContract", "WaitCells",
+    "AdoptContract", "ChildContract", "ClaimContract", "DeadLetterContract", "EventContract", "FlowContract",
+    "HandClock", "InboxCells", "InboxContract", "LeaseContract", "LifeContract", "ProcessContract",
+    "QueryContract", "QuotaContract", "ResumeMessageContract", "RunCells", "SettleContract",
+    "StartMessageContract", "TaskContract", "WaitCells",
 ]  # fmt: skip

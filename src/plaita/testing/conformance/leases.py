@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from plaita.base.duration import DAY_MS
-from plaita.ports.runs import CancelRequested, Keep, Lost, Park, Renewed, Stale
+from plaita.ports.runs import CancelRequested, Dup, HandBack, Keep, Lost, Park, Renewed, Stale
 from plaita.ports.values import RunId
 from plaita.testing.conformance.stage import RUN, WAIT, Contract, Stage, hand, start
 
@@ -28,6 +28,26 @@ class LeaseContract(Contract):
         assert await stage.settle(old, Keep()) == Stale(new.token, 0)
         assert await stage.backend.renew([(RUN, old.token)]) == [Lost()]
         assert await stage.backend.reload(RUN, old.token) == Lost()
+
+    async def test_what_was_settled_stays_although_nobody_heard_the_answer(self, stage: Stage) -> None:
+        old = await stage.hold()
+        step = stage.step(old, Keep(), delta={"call": b"1"}, history=(b'{"event":"returned"}',))
+        await stage.backend.settle(step)
+        await stage.lease_over()
+        [new] = await stage.take()
+        assert new.header.seq == 1
+        assert await stage.backend.frames(RUN) == {"call": b"1"}
+        assert await stage.backend.settle(step) == Dup(1, False, False, (), stage.clock.now_ms())
+        assert (await stage.events()).count(b'{"event":"returned"}') == 1
+
+    async def test_a_claim_says_whether_a_process_was_lost(self, stage: Stage) -> None:
+        fresh = await stage.hold()
+        await stage.lease_over()
+        [lost] = await stage.take()
+        assert await stage.backend.reload(RUN, lost.token) == replace(lost, takeover=False)
+        await stage.settle(lost, HandBack())
+        [given] = await stage.take()
+        assert [claim.takeover for claim in (fresh, lost, given)] == [False, True, False]
 
     async def test_renewing_extends_from_now_and_revives_an_expired_lease_nobody_took(self, stage: Stage) -> None:
         claim = await stage.hold()

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 
 from plaita.base.json import decode
-from plaita.ports.processes import Process
+from plaita.ports.processes import Facts, Process
+from plaita.ports.queries import Counts
 from plaita.ports.runs import End, Park
-from plaita.ports.values import RunId
+from plaita.ports.values import STATUSES, RunId
 from plaita.testing.conformance.stage import RUN, Contract, Stage, hand, listen, start
 
 PATIENCE_S = 5
@@ -15,6 +17,32 @@ PATIENCE_S = 5
 
 class QueryContract(Contract):
     """What operators see."""
+
+    async def test_an_empty_store_has_nothing_of_anything(self, stage: Stage) -> None:
+        counts = await stage.backend.counts()
+        assert counts == Counts(dict.fromkeys(STATUSES, 0), 0, None, 0, 0, None, 0)
+
+    async def test_runs_are_counted_by_status_and_what_is_due_has_an_age(self, stage: Stage) -> None:
+        await stage.hold("held")
+        await stage.backend.submit(start("due", priority=3))
+        since_ms = stage.clock.now_ms()
+        await stage.pass_time(50)
+        await stage.backend.submit(start("later", not_before_ms=stage.clock.now_ms() + 1_000))
+        await stage.backend.submit(start("cancelled"))
+        await stage.backend.cancel(RunId("cancelled"))
+        counts = await stage.backend.counts()
+        assert {status: n for status, n in counts.by_status.items() if n} == {
+            "running": 1, "queued": 2, "cancelled": 1,
+        }  # fmt: skip
+        assert (counts.due, counts.due_since_ms) == (1, since_ms)
+
+    async def test_messages_count_until_they_are_accepted_or_dead(self, stage: Stage) -> None:
+        await stage.backend.offer("m1", b"no message")
+        waiting = await stage.backend.counts()
+        await stage.backend.accept(10)
+        accepted = await stage.backend.counts()
+        assert (waiting.inbox, waiting.dead_letters, waiting.inbox_since_ms is None) == (1, 0, False)
+        assert (accepted.inbox, accepted.dead_letters, accepted.inbox_since_ms) == (0, 1, None)
 
     async def test_runs_are_listed_newest_first_page_by_page(self, stage: Stage) -> None:
         for number in range(5):
@@ -122,6 +150,14 @@ class ProcessContract(Contract):
         assert await stage.backend.bury_dead() == 0
         await stage.backend.withdraw("one")
         assert await stage.backend.living() == [two]
+
+    async def test_a_process_that_announces_itself_again_stands_once_with_what_it_said_last(self, stage: Stage) -> None:
+        first = Process("one", 1, ("default",), None, (), 5, Facts("i1", "host", "starting", 4))
+        other = Process("two", 2, (), None, (), 6)
+        again = replace(first, facts=Facts("i1", "host", "draining", 4, active=2, setup={"lease_ms": 10_000}))
+        for process in (first, other, again):
+            await stage.backend.announce(process)
+        assert await stage.backend.living() == [again, other]
 
     async def test_leaving_ends_the_leases_at_once(self, stage: Stage) -> None:
         await stage.backend.announce(Process("one", 1, ("default",), None, (), 5))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from plaita.base.json import encode
 from plaita.ports.backend import Backend
 from plaita.ports.runs import Cancelled, CancelRequested, Claim, End, Keep, Park, Settled, Woken
 from plaita.ports.values import RunId
@@ -43,6 +44,22 @@ class QuotaContract(Contract):
     async def test_a_waiting_run_holds_no_slot(self, stage: Stage) -> None:
         await self._parked(stage)
         await stage.backend.submit(start(B))
+        assert await self._names(stage) == [B]
+
+    async def test_a_start_that_is_not_to_wait_runs_beside_the_cap_until_it_parks(self, stage: Stage) -> None:
+        await stage.backend.publish_flow("flow", "1", "closure")
+        held = await stage.hold(A)
+        await stage.backend.submit(start(C))
+        body = {"type": "start", "flow_id": "flow", "execution_id": B, "quota_bypass": True}
+        await stage.backend.offer("m", encode(body))
+        await stage.backend.accept(1)
+        [claim] = await stage.take(9)
+        assert (claim.header.run_id, await stage.backend.audit()) == (B, [])
+        await stage.settle(claim, Park(None), arms=(hand(),))
+        assert await self._names(stage) == []
+        await stage.backend.wake(B, WAIT, b"1")
+        assert await self._names(stage) == []
+        await stage.settle(held, End("completed", b"1"))
         assert await self._names(stage) == [B]
 
     async def test_a_resume_goes_before_a_start(self, stage: Stage) -> None:

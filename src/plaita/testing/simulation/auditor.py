@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from plaita.backends.gate import Gate
-from plaita.backends.rows import Limits, Rows
+from plaita.backends.limits import Limits
+from plaita.backends.rows import Rows
 from plaita.backends.verbs.match import digest_of
 from plaita.base.json import decode
 from plaita.ports.inbox import EventAccepted
@@ -55,6 +56,16 @@ class Outcome:
     lost_worker: bool
 
 
+class Looking(Protocol):
+    """The way to look at a store; where ``writes`` has not grown nothing was written."""
+
+    @property
+    def writes(self) -> int: ...
+
+    def read(self, question: Callable[[Rows], T]) -> T:
+        """Ask about everything it holds."""
+
+
 class WatchedGate:
     """A gate that counts its transactions: where nothing was written there is nothing to look at."""
 
@@ -76,7 +87,7 @@ class Auditor:
     """``violated`` is called with every broken rule; ``healthy`` says whether a holder could renew all the time."""
 
     def __init__(
-        self, gate: WatchedGate, limits: Limits, premises: Premises, violated: Callable[[str], None],
+        self, gate: Looking, limits: Limits, premises: Premises, violated: Callable[[str], None],
         healthy: Callable[[RunId, str], bool],
     ) -> None:  # fmt: skip
         self._gate, self._limits, self._premises = gate, limits, premises

@@ -119,6 +119,8 @@ class SimTelemetry:
             world.violated(f"I7 a settle was answered Mismatch: {fields}")
         elif event is told.RUN_BLOCKED and "stored state" in str(fields.get("reason")):
             world.violated(f"I7 stored state cannot be restored: {fields}")
+        elif event is told.STORE_REWOUND:
+            world.violated(f"a store forgot what it had accepted: {fields}")
         elif event is told.LEASE_LOST:
             world.trace(process.name, "lost its lease", str(fields.get("run_id")))
 

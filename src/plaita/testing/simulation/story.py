@@ -8,7 +8,7 @@ from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
-from plaita.backends.rows import Limits
+from plaita.backends.limits import Limits
 from plaita.base.clock import seeded
 from plaita.base.json import encode
 from plaita.policy.lease import LeasePlan
@@ -43,11 +43,13 @@ class Verdict:
     report: str
 
 
-def play(seed: int, backend: Kind = "memory", folder: Path | None = None, *, trace: bool = False) -> Verdict:
-    """Run the world of a seed. ``trace``: report what happened even if nothing was wrong."""
+def play(
+    seed: int, backend: Kind = "memory", folder: Path | None = None, *, trace: bool = False, url: str = ""
+) -> Verdict:
+    """Run the world of a seed; on Redis at that ``url``. ``trace``: report what happened even if nothing was wrong."""
     dice = Dice(weigh(seed, "plan"))
     planned = plan_runs(dice, 4 + dice.below(4))
-    setting = Setting(seed, backend, 2 + dice.below(2), dice.pick((MILD, ROUGH, ROUGH)), limits_of(dice))
+    setting = Setting(seed, backend, 2 + dice.below(2), dice.pick((MILD, ROUGH, ROUGH)), limits_of(dice), url=url)
     with seeded(seed):
         world = World(setting, planned, folder)
         try:

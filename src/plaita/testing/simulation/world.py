@@ -12,15 +12,17 @@ from itertools import count
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
+from plaita.backends.limits import Limits
 from plaita.backends.memory import MemoryBackend
-from plaita.backends.rows import Limits, Rows, WaitRow
+from plaita.backends.rows import Rows, WaitRow
 from plaita.backends.sqlite import SqliteBackend
 from plaita.base.errors import Unavailable
+from plaita.ports.backend import Backend
 from plaita.ports.runs import Claim
 from plaita.ports.values import RunId
 from plaita.testing.loop import EPOCH_MS, VirtualLoop
 from plaita.testing.simulation.answers import Premises
-from plaita.testing.simulation.auditor import Auditor, Executed, WatchedGate
+from plaita.testing.simulation.auditor import Auditor, Executed, Looking, WatchedGate
 from plaita.testing.simulation.coverage import Coverage
 from plaita.testing.simulation.effects import EffectLog, ProcessOutside
 from plaita.testing.simulation.faults import QUIET, Faults, Rates
@@ -32,15 +34,16 @@ from plaita.testing.simulation.record import Record
 from plaita.testing.simulation.words import say
 
 T = TypeVar("T")
-Kind = Literal["memory", "sqlite"]
+Kind = Literal["memory", "sqlite", "redis"]
 KINDS: tuple[Kind, ...] = ("memory", "sqlite")
+"""Stores that need nothing installed."""
 READS = frozenset({"frames", "reload", "closure", "run", "waits", "history", "inbox", "task", "now_ms", "flow"})
 CALM_MS = 10**9
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What a world is made of."""
+    """What a world is made of. ``url``: a Redis server whose contents may go, for a store on Redis."""
 
     seed: int
     backend: Kind = "memory"
@@ -48,6 +51,7 @@ class Setting:
     rates: Rates = QUIET
     limits: Limits = field(default_factory=Limits)
     quiet: bool = False
+    url: str = ""
 
 
 class StoreClock:
@@ -84,18 +88,26 @@ class World:
         self._planned = {p.run_id: p for p in planned}
         self._server = VirtualLoop()
         self._folder = None if folder else tempfile.TemporaryDirectory(prefix="plaita-sim-")
-        place = folder or Path(self._folder.name if self._folder else "")
-        self.store: MemoryBackend | SqliteBackend
-        if setting.backend == "memory":
-            self.store = MemoryBackend(self.clock, limits=setting.limits)
-        else:
-            path = place / f"{setting.seed}.db"
-            self.store = SqliteBackend(path, self.clock, limits=setting.limits, synchronous="NORMAL")
+        self.store, gate = self._open(folder or Path(self._folder.name if self._folder else ""))
         self.premises = Premises(self.coverage)
         self.faults = Faults(self.dice, setting.rates, self.coverage)
         self.effects = EffectLog(self)
-        gate = self.store._gate = WatchedGate(self.store._gate)
         self.auditor = Auditor(gate, setting.limits, self.premises, self.violated, self._healthy)
+
+    def _open(self, place: Path) -> tuple[Backend, Looking]:
+        """The store of the setting and the way to look at it."""
+        limits = self.setting.limits
+        if self.setting.backend == "redis":
+            from plaita.testing.simulation.on_redis import store_on_redis
+
+            return store_on_redis(self.setting.url, self.clock, limits)
+        store: MemoryBackend | SqliteBackend
+        if self.setting.backend == "memory":
+            store = MemoryBackend(self.clock, limits=limits)
+        else:
+            store = SqliteBackend(place / f"{self.seed}.db", self.clock, limits=limits, synchronous="NORMAL")
+        gate = store._gate = WatchedGate(store._gate)
+        return store, gate
 
     # What happens.
 

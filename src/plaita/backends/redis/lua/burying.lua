@@ -14,7 +14,7 @@ local function bury(run)
   redis.call('PEXPIRE', grave_key(run.id), LIMITS.generation)
   if run.armed > 0 then
     for _, raw in ipairs(redis.call('HVALS', waits_key(run.id))) do
-      local wait = read_wait(raw)
+      local wait = wait_of(cjson.decode(raw))
       if wait.task then forget_task(wait.task) end
     end
   end

@@ -1,6 +1,6 @@
 --! verb claim
 --! class allow-oom
---! uses rows quota match finish pulse outbox headers
+--! uses rows quota match finish pulse outbox headers flagging
 --! args nonce n only alone queues* lacks*
 -- Carry the outbox on, then take due runs. The same nonce again is a resend: it gets what it holds, renewed.
 
@@ -134,7 +134,7 @@ end
 
 local function take(run)
   local takeover = run.nonce and 1 or 0
-  if run.cancel then
+  if run.cancel or take_flag(run) then
     finish(run, {status = 'cancelled'})
     return false
   end
@@ -152,6 +152,7 @@ local function take(run)
   run.due = now + LIMITS.lease
   run.tries = run.tries + 1
   run.lost = run.lost + takeover
+  run.taken_over = takeover
   run.blocked_reason = ''
   say(run, '{"event":"claimed","holder":' .. text(string.match(args.nonce, '^(.*)%.') or '') .. ',"generation":'
     .. string.format('%d', run.generation) .. (takeover == 1 and ',"takeover":true}' or '}'))

@@ -1,21 +1,12 @@
 --! fragment match
 --! uses rows quota
+--! record wait id kind node address type key by_filter reuse arm low since deadline task child state by cand
 -- Waits, the mailbox, and the one matching step between the event log and a wait.
 
-local WAIT_FIELDS = {
-  'id', 'kind', 'node', 'address', 'type', 'key', 'by_filter', 'reuse', 'arm', 'low', 'since', 'deadline', 'task',
-  'child', 'state', 'by', 'cand',
-}
 local TASK_CLOSED = 'closed'
 
 local function text(value)
   return cjson.encode(value)
-end
-
-local function read_wait(raw)
-  local values, wait = cjson.decode(raw), {}
-  for i = 1, #WAIT_FIELDS do wait[WAIT_FIELDS[i]] = values[i] end
-  return wait
 end
 
 -- One wait, loaded once; false when the run never had it.
@@ -24,7 +15,7 @@ local function find_wait(run, id)
   local wait = run.waits[id]
   if wait == nil then
     local raw = run.armed > 0 and redis.call('HGET', waits_key(run.id), id)
-    wait = raw and read_wait(raw) or false
+    wait = raw and wait_of(cjson.decode(raw)) or false
     run.waits[id] = wait
   end
   return wait
@@ -46,9 +37,7 @@ local function listening_member(run, wait)
 end
 
 local function save_wait(run, wait)
-  local values = {}
-  for i = 1, #WAIT_FIELDS do values[i] = wait[WAIT_FIELDS[i]] end
-  redis.call('HSET', waits_key(run.id), wait.id, cjson.encode(values))
+  redis.call('HSET', waits_key(run.id), wait.id, cjson.encode(values_of_wait(wait)))
   if wait.kind == 'event' then
     if wait.state == 'open' then
       redis.call('ZADD', listens_at(wait), wait.arm, listening_member(run, wait))

@@ -1,12 +1,13 @@
 --! fragment mirror
 --! uses starts
+--! state this_time=false
 -- What operators and consoles look at: rows, leases and tombstones in the documented layout. Written here, read by no
 -- verb, and made of what the headers say: no data of users is opened.
 
 local DAY = 86400000
 local FENCE_KEPT = 7 * DAY
+local COUNTED = 7 * DAY
 local LATEST = 253402214400000
-local this_time = false
 
 -- Days since 1970 in the calendar: year, month, day.
 local function civil(days)
@@ -97,10 +98,17 @@ local function mirror_claim(run)
   end
 end
 
+-- A counter that consoles look at before they offer a retry.
+local function mirror_count(run, key, count)
+  if run.mirrored then redis.call('SET', key(partition(run.tenant), run.id), count, 'PX', COUNTED) end
+end
+
 local function mirror_burial(run)
   if not run.mirrored then return end
   local part = partition(run.tenant)
-  redis.call('DEL', execution_key(part, run.id), execution_lease_key(part, run.id), execution_fence_key(part, run.id))
+  redis.call('DEL', execution_key(part, run.id), execution_lease_key(part, run.id), execution_fence_key(part, run.id),
+    execution_cancel_key(part, run.id), execution_wakeups_key(part, run.id), execution_failures_key(part, run.id),
+    execution_retries_key(part, run.id), execution_refetches_key(part, run.id))
   redis.call('ZREM', execution_index_key(part), run.id)
   redis.call('PEXPIRE', execution_fencegen_key(part, run.id), LIMITS.generation)
   if LIMITS.tombstone <= 0 then return end

@@ -24,10 +24,5 @@ for _, number in ipairs(redis.call('ZRANGEBYSCORE', event_times_key(), '-inf', b
   end
 end
 
-for _, id in ipairs(redis.call('ZRANGEBYSCORE', dead_key(), '-inf', '+inf', 'LIMIT', 0, 1000)) do
-  if tonumber(redis.call('HGET', dead_letter_key(id), 'died')) < older then
-    redis.call('ZREM', dead_key(), id)
-    redis.call('DEL', dead_letter_key(id))
-  end
-end
+if older > 0 then redis.call('XTRIM', dlq_key(), 'MINID', string.format('%d', older)) end
 return #ids

@@ -1,11 +1,31 @@
 --! fragment quota
---! uses rows
+--! uses rows tallies
+--! state caps={} lifted={}
 -- Who counts as running: every step that changes it goes through these.
 
 local RESUME, START = 0, 1
 
+local PROMOTED_AT_ONCE = 100
+
+-- How many runs of a tenant may run: what the documented table says of it, else the setting; false for any number.
+local function cap_of(tenant)
+  if caps[tenant] == nil then
+    local said = redis.call('HGET', tenant_quota_key(), tenant)
+    if said then
+      local cap = string.find(said, '^%s*[+-]?%d+%s*$') and tonumber(said)
+      if not cap then tally('tenant_quota_unreadable') end
+      caps[tenant] = cap and cap > 0 and cap or false
+      lifted[tenant] = not caps[tenant]
+    else
+      caps[tenant] = LIMITS.cap
+    end
+  end
+  return caps[tenant]
+end
+
 local function has_room(tenant)
-  return not LIMITS.cap or redis.call('ZCARD', running_key(tenant)) < LIMITS.cap
+  local cap = cap_of(tenant)
+  return not cap or redis.call('ZCARD', running_key(tenant)) < cap
 end
 
 local function dequeue(run)
@@ -48,10 +68,11 @@ local function let_in(id)
 end
 
 -- Hand out free slots: resumes before starts, and now and then the oldest start before any resume.
+-- Where the documented table has lifted a cap, some came while there was one.
 local function promote(tenant)
-  if not LIMITS.cap then return end
-  while has_room(tenant) do
-    local id = next_parked(tenant)
+  if not cap_of(tenant) and not lifted[tenant] then return end
+  for _ = 1, PROMOTED_AT_ONCE do
+    local id = has_room(tenant) and next_parked(tenant)
     if not id then return end
     let_in(id)
   end

@@ -1,19 +1,13 @@
 --! fragment rows
 --! uses starts mirror
+--! state rows={} order={} said={} stirred=false called={}
+--! record run rid incarnation tenant queue priority born status nonce due slot generation cancel parked blocked ended
+--! record run lost tries seq last_nonce last_generation last_digest boxn unread armed entries retry blocked_reason
+--! record run reopened submitted failures wakeups lost_worker box live mirrored
 -- Headers of the runs this step touches, and every index that follows from them: written once, by flush.
+-- called: held runs whose holder is to look at them now.
 
-local FIELDS = {
-  'rid', 'incarnation', 'tenant', 'queue', 'priority', 'born', 'status', 'nonce', 'due', 'slot', 'generation',
-  'cancel', 'parked', 'blocked', 'ended', 'lost', 'tries', 'seq', 'last_nonce', 'last_generation', 'last_digest',
-  'boxn', 'unread', 'armed', 'entries', 'retry', 'blocked_reason', 'reopened', 'submitted', 'failures', 'wakeups',
-  'lost_worker', 'box', 'live', 'mirrored',
-}
 local TERMINAL = {completed = true, error = true, cancelled = true}
-local rows, order = {}, {}
-local said = {}
-local stirred = false
--- Held runs whose holder is to look at them now.
-local called = {}
 
 -- An index member: runs of one due time go in the order of their numbers.
 local function member_of(run)
@@ -45,9 +39,8 @@ local function find_run(id)
     rows[id] = run
     return run
   end
-  local values = cjson.decode(raw)
-  run = {id = id, raw = raw}
-  for i = 1, #FIELDS do run[FIELDS[i]] = values[i] end
+  run = run_of(cjson.decode(raw))
+  run.id, run.raw = id, raw
   remember(run)
   rows[id] = run
   order[#order + 1] = run
@@ -94,8 +87,9 @@ local function say(run, entry)
   entries[#entries + 1] = string.format('%d|', now) .. entry
 end
 
+-- A run that was given a slot beside the cap (2) keeps it until it is free, and does not count.
 local function set_slot(run, on)
-  if run.slot == on then return end
+  if run.slot == on or (on and run.slot) then return end
   run.slot = on
   if on then
     redis.call('ZADD', running_key(run.tenant), math.floor(now / 1000) + 86400, run.id)
@@ -105,9 +99,7 @@ local function set_slot(run, on)
 end
 
 local function save(run)
-  local values = {}
-  for i = 1, #FIELDS do values[i] = run[FIELDS[i]] end
-  local raw = cjson.encode(values)
+  local raw = cjson.encode(values_of_run(run))
   if raw == run.raw then return end
   local was, member, place = run.was, member_of(run), place_of(run)
   redis.call('HSET', run_key(run.id), 'h', raw)

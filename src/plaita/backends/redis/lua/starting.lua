@@ -1,8 +1,23 @@
 --! fragment starting
---! uses rows quota
+--! uses rows quota tallies
 -- A run exists from here on.
 
+local BESIDE = 2
+
+-- Whether somebody else buried an execution of that id; one of another tenant is none of ours.
+local function was_deleted(start)
+  local stone = redis.call('GET', execution_tombstone_key(start.id))
+  if not stone then return false end
+  local sound, said = pcall(cjson.decode, stone)
+  if not sound or type(said) ~= 'table' then
+    tally('tombstone_unreadable')
+    return false
+  end
+  return said.tenant == cjson.decode(start.facts).tenant
+end
+
 -- Answers the run and whether it was there before; or nil and why not: 'conflict', 'tombstoned'.
+-- start.beside: its first slot does not count for the cap.
 local function submit(start, digest)
   local run = find_run(start.id)
   if run then
@@ -11,6 +26,7 @@ local function submit(start, digest)
   end
   local buried = redis.call('HGET', grave_key(start.id), 'buried')
   if buried and now < tonumber(buried) + LIMITS.tombstone then return nil, 'tombstoned' end
+  if not buried and was_deleted(start) then return nil, 'tombstoned' end
   run = add_run(start)
   local facts = run.start
   say(run, '{"event":"submitted","flow":' .. cjson.encode(facts.flow_id) .. ',"version":'
@@ -18,6 +34,7 @@ local function submit(start, digest)
   if type(facts.not_before) == 'number' and facts.not_before > now then
     run.due = facts.not_before
   else
+    if start.beside then run.slot = BESIDE end
     runnable(run, START)
   end
   return run, false

@@ -26,15 +26,15 @@ local function read_arms(list)
   return arms
 end
 
+local CLOSING = {'wait', 'why', 'event'}
+local SPAWN = {'wait', 'id', 'incarnation', 'facts', 'digest', 'input'}
+
+-- The arguments themselves, as a step.
 local function read_step()
-  local step = {
-    nonce = args.nonce, generation = tonumber(args.generation), incarnation = args.incarnation,
-    seq = tonumber(args.seq), digest = args.digest, ack = tonumber(args.ack), progress = args.progress ~= '',
-    kind = args.kind, a = args.a, b = args.b, c = args.c, failed_node = args.failed_node,
-    put = args.put, cut = args.cut, history = args.history,
-    closes = records(args.closes, {'wait', 'why', 'event'}), arms = read_arms(args.arms),
-    spawns = records(args.spawns, {'wait', 'id', 'incarnation', 'facts', 'digest', 'input'}),
-  }
+  local step = args
+  step.generation, step.seq, step.ack = tonumber(step.generation), tonumber(step.seq), tonumber(step.ack)
+  step.progress = step.progress ~= ''
+  step.closes, step.arms, step.spawns = records(step.closes, CLOSING), read_arms(step.arms), records(step.spawns, SPAWN)
   for _, closing in ipairs(step.closes) do closing.event = tonumber(closing.event) end
   for _, child in ipairs(step.spawns) do child.wait = child.wait ~= '' and child.wait end
   return step

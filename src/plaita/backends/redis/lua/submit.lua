@@ -1,9 +1,9 @@
 --! verb submit
 --! class deny-oom
 --! uses rows quota starting
---! args id incarnation facts input digest
+--! args id incarnation facts input digest parent
 local run, there = submit({
-  id = args.id, incarnation = args.incarnation, facts = args.facts, input = args.input, parent = '',
+  id = args.id, incarnation = args.incarnation, facts = args.facts, input = args.input, parent = args.parent,
 }, args.digest)
 flush()
 if not run then return {there} end

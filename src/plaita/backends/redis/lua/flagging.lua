@@ -1,0 +1,10 @@
+--! fragment flagging
+--! uses rows tallies
+-- The documented flag by which others ask for a cancel. It is asked once: whoever finds it takes it away.
+
+local function take_flag(run)
+  local flag = execution_cancel_key(partition(run.tenant), run.id)
+  if not run.mirrored or redis.call('DEL', flag) == 0 then return false end
+  tally('cancel_flag')
+  return true
+end

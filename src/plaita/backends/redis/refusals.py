@@ -1,0 +1,74 @@
+"""What a server refuses, and a connection that is not there, in words."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from redis.exceptions import (
+    AuthenticationError,
+    BusyLoadingError,
+    MasterDownError,
+    NoPermissionError,
+    OutOfMemoryError,
+    ReadOnlyError,
+    ResponseError,
+)  # fmt: skip
+
+from plaita.base.errors import Unavailable
+
+PASSING: Final = ("BUSY", "MISCONF", "NOREPLICAS")
+"""Words of a server that cannot now: a long script, a full disk, a replica that is away. A restart and a fail-over have
+exceptions of their own."""
+STOPPED: Final = "killed by user"
+"""Of a script and of a function."""
+FORBIDDEN: Final = "The user executing the script can't"
+MISTAKE: Final = "MISTAKE "
+"""How a script says that its caller made a mistake: nothing was written."""
+LOGIN_HINT: Final = "check user and password of the URL, and what the user may do"
+
+
+def error_of(name: str, error: ResponseError) -> Exception:
+    """What a reply that is an error is here."""
+    text = str(error)
+    if text.startswith(MISTAKE):
+        return ValueError(text.removeprefix(MISTAKE))
+    if isinstance(error, OutOfMemoryError):
+        return Unavailable(
+            f"the store {name} is full (maxmemory) and takes nothing new",
+            "raise maxmemory, or plaita prune; what was begun goes on",
+        )
+    if isinstance(error, NoPermissionError) or FORBIDDEN in text:
+        return Unavailable(f"the store {name} refuses this user: {text}", LOGIN_HINT)
+    if isinstance(error, ReadOnlyError | MasterDownError) or text.startswith(PASSING) or STOPPED in text:
+        return Unavailable(f"the store {name} cannot now: {text}", "try again in a moment")
+    if text.startswith("DENIED"):
+        return Unavailable(f"the store {name} lets nobody in: {text.partition('.')[0]}", LOGIN_HINT)
+    return RuntimeError(f"the store {name} answered: {text}")
+
+
+def unreachable(name: str, why: object) -> Unavailable:
+    """There is no connection."""
+    if AuthenticationError in (type(why), type(getattr(why, "__cause__", None))):
+        return Unavailable(f"the store {name} refuses this user: {why}", LOGIN_HINT)
+    return Unavailable(f"the store {name} cannot be reached: {_reason(why)}", "check that redis-server runs there")
+
+
+def lost(name: str, why: object) -> Unavailable:
+    """The connection went while something was under way."""
+    if isinstance(why, AuthenticationError | BusyLoadingError):
+        return unreachable(name, why)
+    return Unavailable(
+        f"the store {name} was lost before it answered: {_reason(why)}",
+        "what was asked may have been done: look before you ask again",
+    )
+
+
+def gone(name: str) -> Unavailable:
+    """This side closed the connection."""
+    return Unavailable(f"the store {name} was closed", "open it again")
+
+
+def _reason(why: object) -> object:
+    """What the system said, when the client library only passes it on."""
+    cause = getattr(why, "__cause__", None)
+    return (cause.strerror or cause) if isinstance(cause, OSError) else why

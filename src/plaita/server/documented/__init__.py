@@ -1,0 +1,1 @@
+"""Documented classes of programs that drive executions themselves, over the stores."""

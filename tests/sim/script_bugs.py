@@ -1,0 +1,290 @@
+"""The planted bugs of the protocol that touch a function of Redis: where each is planted, and the walk that shows it.
+
+The product has no switches for this: the text of a file is changed for the length of a block, and the library made of
+it has another name than the shipped one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+
+from plaita.backends.redis.scripts import sources
+from plaita.testing.conformance import ChildContract, RunCells
+
+
+@dataclass(frozen=True)
+class ScriptBug:
+    """In the file ``lua/FILE.lua`` the text ``old``, which is there once, becomes ``new``."""
+
+    name: str
+    file: str
+    old: str
+    new: str
+
+
+@contextmanager
+def planted_in_script(bug: ScriptBug) -> Iterator[None]:
+    """Make the edit, and take it back."""
+    files = sources()
+    shipped = files[bug.file]
+    assert shipped.text.count(bug.old) == 1, f"{bug.file}.lua has {shipped.text.count(bug.old)} times: {bug.old}"
+    files[bug.file] = replace(shipped, text=shipped.text.replace(bug.old, bug.new))
+    try:
+        yield
+    finally:
+        files[bug.file] = shipped
+
+
+SCRIPT_BUGS = (
+    ScriptBug(
+        "close_no_cas",
+        "settling",
+        "if not may_close(run, closing, step.ack) then",
+        "if not may_close(run, closing, step.ack) and false then",
+    ),
+    ScriptBug(
+        "park_ignores_box", "settling", "step.kind == 'park' and run.unread == 0 then", "step.kind == 'park' then"
+    ),
+    ScriptBug(
+        "park_before_arm",
+        "settling",
+        "  for _, arm in ipairs(step.arms) do arm_wait(run, arm) end",
+        """  local unread = run.unread
+  for _, arm in ipairs(step.arms) do arm_wait(run, arm) end
+  if step.kind == 'park' and unread == 0 then
+    give_back(run)
+    return {'settled', {step.seq, 0, 0, now, {}}}
+  end""",
+    ),
+    ScriptBug(
+        "end_ignores_unread",
+        "settling",
+        "local closes = step.kind == 'end' and with_cuts(run, step) or step.closes",
+        "local closes = step.closes",
+    ),
+    ScriptBug(
+        "end_keeps_waits",
+        "finish",
+        "    close(run, wait, wait.state == 'open' and {kind = 'cancel'} or false)",
+        "    if wait.state ~= 'open' then close(run, wait, false) end",
+    ),
+    ScriptBug("wake_overwrites", "answering", "if wait.state ~= 'open' then", "if wait.state == 'closed' then"),
+    ScriptBug("wake_not_due", "match", "  runnable(run, RESUME)\nend", "end"),
+    ScriptBug(
+        "wake_resets_lease",
+        "quota",
+        "if run.nonce or run.blocked then return end",
+        "if run.nonce or run.blocked then run.due = now return end",
+    ),
+    ScriptBug(
+        "cancel_keeps_claim",
+        "finish",
+        "run.status, run.nonce, run.due, run.ended = ending.status, false, false, now",
+        "run.status, run.due, run.ended = ending.status, false, now",
+    ),
+    ScriptBug(
+        "cancel_keeps_slot",
+        "finish",
+        "  free(run)\n",
+        "  if ending.status ~= 'cancelled' then free(run) end\n",
+    ),
+    ScriptBug(
+        "cancel_leaves_waits", "cancelling", "if wait.state == 'open' then close(", "if wait.state == '' then close("
+    ),
+    ScriptBug("claim_ignores_cancel", "claim", "if run.cancel or take_flag(run) then", "if false then"),
+    ScriptBug("settle_ignores_cancel", "settling", "  if run.cancel then\n", "  if false then\n"),
+    ScriptBug(
+        "dup_no_token",
+        "settling",
+        "step.seq == run.seq and run.last_nonce == step.nonce and run.last_generation == step.generation\n",
+        "step.seq == run.seq\n",
+    ),
+    ScriptBug("dup_no_digest", "settling", "if run.last_digest ~= step.digest then", "if false then"),
+    ScriptBug(
+        "no_token_check",
+        "settling",
+        "if held_under(run, step.nonce, step.generation, step.incarnation) and run.status == 'running'\n    and",
+        "if run.status == 'running'\n    and",
+    ),
+    ScriptBug("no_seq_check", "settling", "    and step.seq == run.seq + 1 then", "    then"),
+    ScriptBug("seq_ge", "settling", "step.seq == run.seq + 1", "step.seq >= run.seq + 1"),
+    ScriptBug("claim_ignores_lease", "claim", "place, '-inf', now, 'LIMIT'", "place, '-inf', '+inf', 'LIMIT'"),
+    ScriptBug(
+        "renew_takes_back",
+        "renew",
+        "local held = run and held_under(",
+        "local held = run and run.nonce or run and held_under(",
+    ),
+    ScriptBug(
+        "hand_back_keeps_token", "settling", "run.nonce, run.due, run.tries = false, now,", "run.due, run.tries = now,"
+    ),
+    ScriptBug("gen_dies_with_row", "rows", "generation = tonumber(grave or 0)", "generation = 0"),
+    ScriptBug("delete_live", "delete", "if not TERMINAL[run.status] then", "if false then"),
+    ScriptBug("dedup_any_payload", "starting", "if start_of(run).digest ~= digest then", "if false then"),
+    ScriptBug("delta_key_dropped", "settling", "for i = 1, #step.put, 500 do", "for i = 3, #step.put, 500 do"),
+    ScriptBug(
+        "backoff_not_due",
+        "settling",
+        "run.due, run.retry = tonumber(step.a) or false,",
+        "run.due, run.retry = run.status == 'suspended' and tonumber(step.a) or false,",
+    ),
+    ScriptBug("event_consumed_twice", "match", "  redis.call('HINCRBY', consumed_key(run.id), number, 1)\n", ""),
+    ScriptBug("publish_twice_two_numbers", "publishing", "  if known then\n", "  if false then\n"),
+    ScriptBug("uncorrelated_sees_old", "settling", "low = arm.key and run.born or number", "low = run.born"),
+    ScriptBug(
+        "arm_ignores_log",
+        "settling",
+        "  if arm.task then open_task(run, arm) end\n  match(run, wait)\n",
+        "  if arm.task then open_task(run, arm) end\n",
+    ),
+    ScriptBug(
+        "close_ignores_log",
+        "settling",
+        "  match(run, wait)\n  return wait.state == 'open'",
+        "  return wait.state == 'open'",
+    ),
+    ScriptBug("fanout_cursor_lost", "outbox", "    if cursor then\n", "    if false then\n"),
+    ScriptBug(
+        "refused_no_rematch",
+        "match",
+        "if other ~= wait or refused then match(run, other) end",
+        "if other == nil then return end",
+    ),
+    ScriptBug("spawn_by_holder", "settling", "  push_out({'spawn', run.id", "  tostring({'spawn', run.id"),
+    ScriptBug(
+        "child_cancel_silent", "finish", "  if parent then\n", "  if parent and ending.status ~= 'cancelled' then\n"
+    ),
+    ScriptBug("no_cancel_to_children", "finish", "if UNANSWERED[by.kind] and wait.child then", "if false then"),
+    ScriptBug(
+        "outbox_ignores_incarnation",
+        "outbox",
+        "if not run or run.incarnation ~= incarnation or run.armed == 0",
+        "if not run or run.armed == 0",
+    ),
+    ScriptBug(
+        "tombstoned_child_silent", "outbox", "    if not run then tell_parent(", "    if false then tell_parent("
+    ),
+    ScriptBug(
+        "park_keeps_slot",
+        "settling",
+        "  run.status = waiting and 'suspended' or 'running'\n  free(run)\n",
+        "  run.status = waiting and 'suspended' or 'running'\n",
+    ),
+    ScriptBug(
+        "free_no_promote", "quota", "    dequeue(run)\n  end\n  promote(run.tenant)\n", "    dequeue(run)\n  end\n"
+    ),
+    ScriptBug(
+        "resume_over_cap",
+        "quota",
+        "if run.slot or has_room(run.tenant) then",
+        "if run.slot or kind == RESUME or has_room(run.tenant) then",
+    ),
+    ScriptBug("timer_over_cap", "claim", "if not run.slot and not has_room(run.tenant) then", "if false then"),
+    ScriptBug(
+        "no_crash_budget",
+        "claim",
+        "if run.tries >= LIMITS.tries_max or run.lost + takeover > LIMITS.lost_max then",
+        "if false then",
+    ),
+    ScriptBug("tries_reset_by_claim", "claim", "run.tries = run.tries + 1", "run.tries = 1"),
+    ScriptBug(
+        "any_settle_resets",
+        "settling",
+        "if step.progress or step.kind == 'park' or step.kind == 'block' then run.tries = 0 end",
+        "run.tries = 0",
+    ),
+    ScriptBug("release_uncounted", "release", "  run.due = now\n", "  run.nonce, run.tries, run.due = false, 0, now\n"),
+    ScriptBug("age_gate_on_live", "accept", "local refusal = not live and gate()", "local refusal = gate()"),
+    ScriptBug(
+        "dead_letter_of_live",
+        "accept",
+        "  return {'resumed', answer(run, args.wait, args.data, {kind",
+        """  if args.wait ~= '' and not find_open(run, args.wait) then return refused('no_run') end
+  return {'resumed', answer(run, args.wait, args.data, {kind""",
+    ),
+    ScriptBug("ack_before_effect", "accept", "local outcome = carry_out()", "local outcome = {'passed', 'acked'}"),
+    ScriptBug("no_grace", "claim", "local takeovers = contact() <= now", "local takeovers = contact() >= 0"),
+)
+
+WALKS: dict[str, tuple[int | None, int, bool, int]] = {
+    "cancel_leaves_waits": (1, 0, True, 1),
+    "age_gate_on_live": (None, 0, True, 0),
+    "dead_letter_of_live": (None, 0, True, 0),
+    "ack_before_effect": (None, 0, True, 0),
+    "close_no_cas": (None, 0, True, 0),
+    "park_ignores_box": (None, 0, True, 0),
+    "park_before_arm": (None, 0, True, 0),
+    "end_ignores_unread": (1, 2, True, 0),
+    "end_keeps_waits": (None, 2, True, 0),
+    "wake_overwrites": (None, 0, True, 1),
+    "wake_not_due": (None, 0, True, 0),
+    "wake_resets_lease": (None, 0, True, 0),
+    "cancel_keeps_claim": (1, 0, True, 0),
+    "cancel_keeps_slot": (None, 0, True, 0),
+    "settle_ignores_cancel": (1, 2, True, 0),
+    "dup_no_token": (1, 0, True, 0),
+    "dup_no_digest": (None, 0, True, 0),
+    "no_token_check": (None, 0, True, 0),
+    "no_seq_check": (None, 0, True, 0),
+    "seq_ge": (None, 0, True, 0),
+    "claim_ignores_lease": (None, 0, True, 0),
+    "renew_takes_back": (None, 0, True, 1),
+    "hand_back_keeps_token": (None, 0, True, 0),
+    "gen_dies_with_row": (2, 0, False, 1),
+    "delete_live": (None, 0, True, 0),
+    "dedup_any_payload": (None, 2, True, 0),
+    "backoff_not_due": (None, 0, True, 0),
+    "event_consumed_twice": (None, 0, True, 0),
+    "publish_twice_two_numbers": (None, 0, True, 0),
+    "uncorrelated_sees_old": (None, 0, True, 0),
+    "arm_ignores_log": (None, 0, True, 0),
+    "close_ignores_log": (None, 0, False, 17),
+    "refused_no_rematch": (1, 0, True, 1),
+    "spawn_by_holder": (None, 0, True, 0),
+    "child_cancel_silent": (1, 0, True, 0),
+    "no_cancel_to_children": (None, 2, True, 0),
+    "park_keeps_slot": (None, 0, True, 0),
+    "free_no_promote": (1, 0, True, 0),
+    "resume_over_cap": (1, 0, True, 0),
+    "timer_over_cap": (2, 0, True, 0),
+    "no_crash_budget": (1, 0, True, 0),
+    "tries_reset_by_claim": (None, 0, True, 0),
+    "any_settle_resets": (None, 0, True, 0),
+    "release_uncounted": (None, 0, True, 0),
+    "no_grace": (1, 2, True, 0),
+}
+"""Cap, grace, whether ids of deleted runs stay taken, and seed of a walk on which Redis leaves the model's way."""
+
+WORLDS = {"delta_key_dropped": 0, "fanout_cursor_lost": 153}
+"""Seeds of worlds whose auditor sees it."""
+
+CONTRACTS = {
+    "claim_ignores_cancel": (
+        RunCells,
+        "test_each_verb_answers_as_the_table_says_in_each_state",
+        ("claim", "held_over_cancelled"),
+    ),
+    "outbox_ignores_incarnation": (ChildContract, "test_another_incarnation_of_the_parent_is_not_told", ()),
+    "tombstoned_child_silent": (ChildContract, "test_a_child_that_may_not_start_is_answered_for", ()),
+}
+"""Tests of the conformance suite that fail, with their parameters."""
+
+NOT_IN_SCRIPTS = {
+    "wait_id_reused": "the engine names waits",
+    "recompute_on_unknown": "the worker decides",
+    "dup_no_digest+recompute_on_unknown": "its half in the functions is dup_no_digest",
+    "nonce_per_process": "the worker makes nonces",
+    "token_without_incarnation": "only a store that forgets gives a generation twice",
+    "lease_from_reply": "the worker counts its lease",
+    "no_local_check": "the worker counts its lease",
+    "effect_before_settle": "the worker performs effects",
+    "begin_while_settling": "the worker performs effects",
+    "stale_arguments": "the worker evaluates arguments",
+    "key_with_generation": "the worker makes keys",
+    "key_without_incarnation": "the worker makes keys",
+    "retry_count_lost": "the engine writes frames",
+    "child_id_without_incarnation": "the worker names children",
+}
+"""Planted bugs of the protocol that no function of Redis can have."""
