@@ -95,7 +95,8 @@ RECOMPUTE = Edit(
                     answer = await self.deps.store.settle(step)
                 except Unavailable:
                     await asyncio.sleep(0.02)
-                    again = advance(machine, self._take_news(), now_ms=self._time.now(), dice=roll())
+                    news = self._unread.take(self._calls.carry())
+                    again = advance(machine, news, now_ms=self._time.now(), dice=roll())
                     effects.closed += again.closed
                     effects.opened |= again.opened
                     effects.calls |= again.calls

@@ -13,7 +13,8 @@ import redis
 
 from plaita import Flow
 from plaita.backends.redis import RedisBackend
-from plaita.base.errors import PlaitaError
+from plaita.base.clock import SystemClock
+from plaita.base.errors import ResumeRefused
 from plaita.control import acting
 from plaita.control.starting import StartOptions, publish, start_published
 from plaita.ports.values import RunId
@@ -141,13 +142,32 @@ async def test_103_a_start_from_the_future_is_as_old_as_its_entry(fleet: Shop, c
     assert view.submitted_ms <= await fleet.store.now_ms()
 
 
-async def test_113_a_word_that_is_no_decision_uses_up_no_vote(fleet: Shop) -> None:
-    approval = {"type": "approval", "id": "a", **read_case("113")["given"]["approval"], "next": "e"}
+async def test_113_a_word_that_is_no_decision_decides_nothing(shop: Shop) -> None:
+    asked = read_case("113")["given"]["approval"]
+    approval = {
+        "type": "approval",
+        "id": "a",
+        "approval_title": "May it?",
+        "approvers": asked["approvers"],
+        "next": "e",
+    }
+    approval["approval_strategy"] = asked["strategy"]
     nodes = [{"type": "start", "id": "s", "next": "a"}, approval, {"type": "end", "id": "e"}]
-    await publish(fleet.store, Flow.model_validate({"flow_id": "asks", "nodes": nodes}))
-    await start_published(fleet.store, "asks", {}, StartOptions(execution_id="w"))
-    await works_until(fleet, "w", "suspended")
-    [wait] = await fleet.store.waits(RunId("w"))
-    with pytest.raises(PlaitaError, match="approv"):
-        await acting.answer(fleet.store, "w", wait.wait_id, {"final_decision": "Approve"}, actor="a")
-    assert await fleet.status("w") == "suspended"
+    await publish(shop.store, Flow.model_validate({"flow_id": "asks", "nodes": nodes}))
+    await start_published(shop.store, "asks", {}, StartOptions(execution_id="w"))
+    await works_until(shop, "w", "suspended")
+    [wait] = await shop.store.waits(RunId("w"))
+    strange = {"final_decision": "Approve"}
+    with pytest.raises(ResumeRefused, match="one of approved, rejected"):
+        await acting.resume(shop.store, "w", "", strange, "a")
+    await shop.send("m", type="resume", execution_id="w", wait_id=wait.wait_id, data=strange)
+
+    async def refused() -> bool:
+        return (await shop.store.dead_letters())[0] != []
+
+    await shop.work(refused)
+    [letter] = (await shop.store.dead_letters())[0]
+    assert (letter.reason, await shop.status("w")) == ("invalid_payload", "suspended")
+    assert wait.task_id is not None
+    await acting.decide(shop.store, wait.task_id, acting.Verdict("a", approved=True), SystemClock())
+    await works_until(shop, "w", "completed")

@@ -14,7 +14,7 @@ from plaita.ports.queries import RunView
 from plaita.runtime import Runtime
 from plaita.runtime.runtime import Execution
 from tests.support.fleet import Fleet, Line, chain_of, lines_of, wait_until
-from tests.support.outside import Append
+from tests.support.outside import Append, Deaf, Grip
 
 OVER = ("completed", "error", "cancelled")
 
@@ -46,13 +46,16 @@ class RedisFleet(Fleet):
         return pids
 
 
-def load_of(runtime: Runtime, folder: Path, count: int, nodes: int, seconds: float = 0.0) -> list[Execution]:
+def load_of(
+    runtime: Runtime, folder: Path, count: int, nodes: int, seconds: float = 0.0, node_type: str = "append"
+) -> list[Execution]:
     """``count`` executions of ``nodes`` effects each, all of them written to ``folder/effects``."""
-    get_default_registry().register(Append)
+    for cls in (Append, Grip, Deaf):
+        get_default_registry().register(cls)
     shape = chain_of(nodes, folder / "effects")
     for node in shape["nodes"]:
         if node["type"] == "append":
-            node["seconds"] = seconds
+            node.update(type=node_type, seconds=seconds)
     flow = Flow.model_validate({"flow_id": "load", **shape})
     return [runtime.start(flow) for _ in range(count)]
 

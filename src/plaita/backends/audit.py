@@ -89,7 +89,7 @@ def _of_waits(rows: Rows, run: RunRow, outbox: list[OutRow]) -> Iterator[str]:
 def _of_due(rows: Rows, live: list[RunRow]) -> Iterator[str]:
     """The index of what is due against the headers."""
     queues = sorted({run.queue for run in live})
-    found = {run.rid for run in rows.runs.due(queues, None, takeovers=True, limit=ALL)}
+    found = {run.rid for run in rows.runs.due(queues, None, takeovers="all", limit=ALL)}
     wanted = {run.rid for run in live if run.due is not None and run.due <= rows.now}
     for rid in sorted(found ^ wanted):
         yield f"the index of due runs and the header of run number {rid} disagree"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal, Protocol
+from typing import Final, Literal, Protocol, TypeAlias
 
 from plaita.backends.limits import Limits
 from plaita.ports.flows import FlowVersion
@@ -19,6 +19,8 @@ from plaita.ports.runs import Submission
 from plaita.ports.tasks import Task
 from plaita.ports.values import By, Mail, Parent, RunId, Status, Token, WaitId
 
+Takeovers: TypeAlias = Literal["none", "proven", "all"]
+"""Which runs whose lease is over: none, those that made progress since they were claimed last, or all."""
 BESIDE: Final = 2
 """The slot of a run whose producer asked not to wait for one."""
 
@@ -192,8 +194,8 @@ class RunTable(Protocol):
     def drop(self, run: RunRow) -> None:
         """Remove the run and everything that belongs to it."""
 
-    def due(self, queues: Sequence[str], only: RunId | None, *, takeovers: bool, limit: int) -> list[RunRow]:
-        """Runs due now by priority, then due time; held ones (whose lease is over) only with ``takeovers``."""
+    def due(self, queues: Sequence[str], only: RunId | None, *, takeovers: Takeovers, limit: int) -> list[RunRow]:
+        """Runs due now by priority, then due time; of those whose lease is over the ones ``takeovers`` names."""
 
     def next_due(self) -> int | None: ...
     def due_within(self, after: int, until: int) -> list[RunRow]:

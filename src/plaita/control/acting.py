@@ -9,7 +9,17 @@ from plaita.base.errors import Conflict, InputError, NotFound, ResumeRefused
 from plaita.base.ids import check_texts
 from plaita.base.json import Json, admit, encode
 from plaita.control.looking import run_of, task_of
-from plaita.policy.approval import Ballot, Count, HasVoted, NotEntitled, NotOpen, TaskFacts, decide_vote
+from plaita.policy.approval import (
+    STRANGE,
+    Ballot,
+    Count,
+    HasVoted,
+    NotEntitled,
+    NotOpen,
+    TaskFacts,
+    decide_vote,
+    is_strange,
+)
 from plaita.ports.backend import Backend
 from plaita.ports.events import Published
 from plaita.ports.runs import (
@@ -116,7 +126,10 @@ async def resume(store: Backend, execution_id: str, wait: str, data: Json, actor
             raise ResumeRefused(f"execution {execution_id} ({view.status}) waits for nothing", "")
         hint = "open waits: " + ", ".join(w.address for w in waits)
         raise ResumeRefused(f"execution {execution_id} has no open wait {wait!r}", hint)
-    answer = await store.wake(view.run_id, chosen[0].wait_id, encode(admit(data)), actor)
+    said = encode(admit(data))
+    if chosen[0].task_id is not None and is_strange(said):
+        raise ResumeRefused(f"wait {chosen[0].address} cannot be answered with that: {STRANGE}")
+    answer = await store.wake(view.run_id, chosen[0].wait_id, said, actor)
     match answer:
         case Woken():
             return chosen[0].wait_id

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias, get_args
 
-from plaita.base.json import encode
+from plaita.base.json import Json, decode, encode
 
 Outcome = Literal["approved", "rejected"]
 
@@ -100,6 +100,17 @@ def _tally(task: TaskFacts, votes: tuple[Ballot, ...]) -> tuple[Outcome | None, 
     if no > voters - needed:
         return "rejected", 0
     return None, needed - yes
+
+
+STRANGE: Final = f"final_decision of an answer to a task is one of {', '.join(get_args(Outcome))}"
+
+
+def is_strange(answer: bytes) -> bool:
+    """Whether the JSON of an answer names a decision in a word that is none: it would close a task undecided."""
+    if b'"final_decision"' not in answer:
+        return False
+    said: Json = decode(answer)
+    return isinstance(said, dict) and said.get("final_decision") not in (None, *get_args(Outcome))
 
 
 def answer_of(outcome: Outcome, votes: tuple[Ballot, ...]) -> bytes:

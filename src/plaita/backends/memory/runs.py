@@ -7,7 +7,7 @@ from copy import copy
 from typing import TypeVar
 
 from plaita.backends.memory.tables import Belongings, Journal, Tables
-from plaita.backends.rows import RunFilter, RunRow, StartRow
+from plaita.backends.rows import RunFilter, RunRow, StartRow, Takeovers
 from plaita.ports.values import TERMINAL, RunId
 
 V = TypeVar("V")
@@ -58,13 +58,13 @@ class MemoryRuns:
         self._journal.cut(self._tables.held, run.rid)
         self._loaded.pop(run.rid, None)
 
-    def due(self, queues: Sequence[str], only: RunId | None, *, takeovers: bool, limit: int) -> list[RunRow]:
+    def due(self, queues: Sequence[str], only: RunId | None, *, takeovers: Takeovers, limit: int) -> list[RunRow]:
         self.flush()
         rows = (self._tables.runs[rid] for rid, at_ms in self._tables.due.items() if at_ms <= self.now)
         found = [
             r
             for r in rows
-            if (takeovers or r.nonce is None)
+            if (r.nonce is None or takeovers == "all" or (takeovers == "proven" and r.tries == 0))
             and (r.queue in queues if only is None else r.run_id == only or r.run_id.startswith(f"{only}."))
         ]
         found.sort(key=lambda r: (-r.priority, r.due, r.rid))

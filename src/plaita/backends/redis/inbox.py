@@ -40,6 +40,7 @@ from plaita.base.clock import new_id
 from plaita.base.ids import start_digest
 from plaita.core.saved import pending_of
 from plaita.core.taking_over import Judged
+from plaita.policy.approval import STRANGE, is_strange
 from plaita.ports.inbox import (
     Accepted,
     CancelAccepted,
@@ -151,7 +152,7 @@ class RedisInbox(RedisLetters, RedisDesk, RedisQueries):
             missing = f"{missing}; its row of the published system stays ({judged.reason}): plaita adopt"
         return {
             "asked": aim.run_id, "tenant": aim.tenant, "flow": aim.flow_id, "expected": run.run_id if run else None,
-            "texts": ["no_run", bounded(missing), "conflict", bounded(other_flow(aim))],
+            "texts": ["no_run", bounded(missing), "conflict", bounded(other_flow(aim)), *_strange(order)],
             **_asked(await self._named_here(order, run)),
         }  # fmt: skip
 
@@ -208,6 +209,11 @@ def _named(wanted: Wanted | DeadLettered) -> str | None:
         case Wanted(Answer(aim) | Elapse(aim) | GoOn(aim) | Stop(aim)):
             return aim.run_id
     return None
+
+
+def _strange(order: Aimed) -> list[str]:
+    """Why the answer is refused if a task asks for it."""
+    return ["invalid_payload", STRANGE] if isinstance(order, Answer) and is_strange(order.data) else []
 
 
 def _asked(order: Aimed) -> dict[str, Any]:

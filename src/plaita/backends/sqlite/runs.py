@@ -8,7 +8,7 @@ from dataclasses import fields
 from operator import attrgetter
 from typing import Any
 
-from plaita.backends.rows import RunFilter, RunRow, StartRow
+from plaita.backends.rows import RunFilter, RunRow, StartRow, Takeovers
 from plaita.backends.sqlite.codec import start_row
 from plaita.backends.sqlite.record import SqliteRecord
 from plaita.ports.values import TERMINAL, RunId
@@ -23,6 +23,11 @@ _SAVE = f"UPDATE runs SET {', '.join(f'{f} = ?' for f in _FIELDS[7:])} WHERE rid
 _SAVE_LIGHT = f"UPDATE runs SET {', '.join(f'{f} = ?' for f in _FIELDS[_LIGHT_FROM:])} WHERE rid = ?"
 _values = attrgetter(*_FIELDS)
 
+_HELD: dict[Takeovers, str] = {
+    "none": " AND nonce IS NULL",
+    "proven": " AND (nonce IS NULL OR tries = 0)",
+    "all": "",
+}
 _DUE_GROUP = "SELECT queue, priority, due FROM runs WHERE due IS NOT NULL"
 _BELONGINGS = ("starts", "tags", "outcomes", "frames", "history", "waits", "mailbox", "consumed", "quota", "runs")
 
@@ -94,9 +99,9 @@ class SqliteRuns:
         self._ids.pop(run.run_id, None)
         self._known.pop(run.run_id, None)
 
-    def due(self, queues: Sequence[str], only: RunId | None, *, takeovers: bool, limit: int) -> list[RunRow]:
+    def due(self, queues: Sequence[str], only: RunId | None, *, takeovers: Takeovers, limit: int) -> list[RunRow]:
         self.flush()
-        held = "" if takeovers else " AND nonce IS NULL"
+        held = _HELD[takeovers]
         rows = self._due_of(only, held, limit) if only is not None else self._due_in(queues, held, limit)
         return [self._keep(row) for row in rows]
 

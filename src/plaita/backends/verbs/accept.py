@@ -29,6 +29,7 @@ from plaita.backends.verbs.wake import elapse, wake
 from plaita.base.errors import InputError
 from plaita.base.ids import check_id, start_digest
 from plaita.base.json import encode
+from plaita.policy.approval import STRANGE, is_strange
 from plaita.ports.inbox import (
     Accepted,
     CancelAccepted,
@@ -45,7 +46,7 @@ from plaita.ports.inbox import (
     Started,
 )  # fmt: skip
 from plaita.ports.runs import NoRun, Submission, SubmitConflict, Submitted, Tombstoned
-from plaita.ports.values import TERMINAL, RunId
+from plaita.ports.values import TERMINAL, RunId, WaitId
 
 NO_CLOSURE = ""
 """Of an execution whose flow was not published when it was started: it ends at once."""
@@ -111,6 +112,8 @@ def _aimed(rows: Rows, order: Aimed, run: RunRow) -> Outcome:
     match order:
         case Answer(_, binding) | Elapse(_, binding) if not _fits(rows, run, binding):
             return Passed("not_bound")
+        case Answer(_, Binding(wait_id), data) if is_strange(data) and _asks_people(rows, run, wait_id):
+            return refused("invalid_payload", STRANGE)
         case Answer(_, Binding(wait_id), data):
             return Resumed(wake(rows, run_id, wait_id, data, ACTOR))
         case Elapse(_, Binding(wait_id)):
@@ -129,6 +132,11 @@ def _fits(rows: Rows, run: RunRow, binding: Binding) -> bool:
     """Whether a wait, if there is one, waits for that type of event; a wait by hand may have none."""
     wait = rows.waits.of(run).get(binding.wait_id) if run.armed else None
     return wait is None or "" in (binding.event_type, wait.event_type) or binding.event_type == wait.event_type
+
+
+def _asks_people(rows: Rows, run: RunRow, wait_id: WaitId) -> bool:
+    wait = rows.waits.of(run).get(wait_id) if run.armed else None
+    return wait is not None and wait.task_id is not None
 
 
 def _standing(run: RunRow) -> Passing:

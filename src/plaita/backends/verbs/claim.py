@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from plaita.backends.rows import Rows, RunRow
+from plaita.backends.rows import Rows, RunRow, Takeovers
 from plaita.backends.verbs.finish import Ending, contact, finish
 from plaita.backends.verbs.outbox import pump
 from plaita.backends.verbs.quota import RESUME, START, has_room, runnable
@@ -56,7 +56,7 @@ def is_idle(rows: Rows, wish: Wish) -> bool:
     return (
         0 <= silence <= rows.limits.lease.gap_ms // 4
         and rows.ledger.first() is None
-        and not rows.runs.due(wish.queues, wish.only, takeovers=True, limit=1)
+        and not rows.runs.due(wish.queues, wish.only, takeovers="all" if wish.alone else "proven", limit=1)
         and not rows.runs.held(wish.nonce)
     )
 
@@ -97,7 +97,9 @@ def _take_due(rows: Rows, wish: Wish, takeovers: bool) -> list[tuple[RunRow, boo
     passed: set[int] = set()
     lacking = 0
     while len(taken) < wish.n:
-        fresh = [r for r in _candidates(rows, wish, takeovers, len(passed)) if r.rid not in passed]
+        # A run that only an idle process may take is not looked at by others: there may be thousands of them.
+        held: Takeovers = "none" if not takeovers else "all" if wish.alone and not taken else "proven"
+        fresh = [r for r in _candidates(rows, wish, held, len(passed)) if r.rid not in passed]
         if not fresh:
             break
         for run in fresh:
@@ -114,16 +116,16 @@ def _take_due(rows: Rows, wish: Wish, takeovers: bool) -> list[tuple[RunRow, boo
     return taken
 
 
-def _candidates(rows: Rows, wish: Wish, takeovers: bool, passed: int) -> list[RunRow]:
+def _candidates(rows: Rows, wish: Wish, takeovers: Takeovers, passed: int) -> list[RunRow]:
     """Due runs in order; half of the places are kept for runs that nobody holds when many leases ran out at once."""
     limit = 2 * wish.n + passed
     due = rows.runs.due(wish.queues, wish.only, takeovers=takeovers, limit=limit)
     lost = [r for r in due if r.nonce is not None]
-    if len(lost) <= wish.n // 2 or not takeovers:
+    if len(lost) <= wish.n // 2 or takeovers == "none":
         return due
     free = [r for r in due if r.nonce is None]
     if len(due) == limit and len(free) < wish.n:
-        free = rows.runs.due(wish.queues, wish.only, takeovers=False, limit=limit)
+        free = rows.runs.due(wish.queues, wish.only, takeovers="none", limit=limit)
     share = max(wish.n - len(free), (wish.n + 1) // 2)
     return [*lost[:share], *free, *lost[share:]]
 

@@ -13,7 +13,7 @@ from plaita.base.json import decode
 from plaita.core.callback import FlowCallback
 from plaita.core.calls import accept_request, is_another_request
 from plaita.engine.delta import UnreadableState, restore, take_delta
-from plaita.engine.effects import Call, Cancel, Effects, Elapsed, Event, Offer, Wake
+from plaita.engine.effects import Call, Cancel, Effects
 from plaita.engine.failure import FLOW_CODE, Failure
 from plaita.engine.machine import Conditions, Run, advance, next_due, open_calls, start
 from plaita.engine.program import Program
@@ -42,6 +42,7 @@ from plaita.server.worker.lease import LocalLease, StoreTime
 from plaita.server.worker.opencalls import OpenCalls
 from plaita.server.worker.pool import Pool
 from plaita.server.worker.timeline import Observer, Timeline
+from plaita.server.worker.unread import Unread
 from plaita.telemetry import events as told
 from plaita.telemetry.sink import Telemetry
 
@@ -77,9 +78,8 @@ class Attempt:
         self.seq = claim.header.seq
         self.lease = LocalLease(sent + claim.lease_ms)
         self._time = StoreTime(deps.clock, claim.now_ms)
-        self._unread: dict[int, Mail] = {m.number: m for m in claim.mailbox}
+        self._unread = Unread(claim.mailbox)
         self._cancel, self._lost = claim.cancel, False
-        self._ack = 0
         self._stir = asyncio.Event()
         self._alarm = Alarm(self._stir.set)
         self._timeline = Timeline(claim.header.run_id, deps.telemetry, deps.observer, deps.callbacks)
@@ -178,7 +178,8 @@ class Attempt:
             if not (due or self._has_reason()):
                 due = await self._wait(machine)
                 continue
-            events = self._take_news()
+            # A cancel stands alone.
+            events = [Cancel()] if self._cancel else self._unread.take(self._calls.carry())
             effects = advance(machine, events, now_ms=self._time.now(), dice=roll())
             self._timeline.advanced(machine, effects)
             progress = bool(events) or effects.fired or self.seq == 0
@@ -206,32 +207,12 @@ class Attempt:
         news = self._unread or self._calls.any_returned or self._cancel
         return bool(news or (self.deps.draining.is_set() and not self._calls.any_runs))
 
-    def _take_news(self) -> list[Event]:
-        """What came in, in the order the machine takes it: mailbox by number, then results; a cancel stands alone."""
-        if self._cancel:
-            return [Cancel()]
-        news: list[Event] = []
-        over: list[Event] = []
-        for number in sorted(self._unread):
-            mail = self._unread.pop(number)
-            self._ack = max(self._ack, number)
-            data = decode(mail.data)
-            match mail.kind:
-                case "wake":
-                    news.append(Wake(mail.wait_id, data))
-                case "candidate":
-                    news.append(Offer(mail.wait_id, mail.event, data))
-                case "timeout":
-                    over.append(Elapsed(mail.wait_id))
-        # As with timers: what came for a wait before it is over counts.
-        return [*news, *self._calls.carry(), *over]
-
     def _commit(self, effects: Effects, *, progress: bool) -> Commit:
         return Commit(
             self.header,
             self.token,
             self.seq + 1,
-            self._ack,
+            self._unread.ack,
             progress,
             self.deps.draining.is_set(),
             self._timeline.take(),
@@ -249,9 +230,7 @@ class Attempt:
     def _hear(self, now_ms: int, cancel: bool, mailbox: tuple[Mail, ...]) -> None:
         self._time.hear(now_ms)
         self._cancel = self._cancel or cancel
-        for mail in mailbox:
-            if mail.number > self._ack:
-                self._unread[mail.number] = mail
+        self._unread.hear(mailbox)
 
     async def _write(self, step: Step) -> SettleAnswer | None:
         """Settle and report it. ``None``: the claim was lost."""
@@ -267,7 +246,7 @@ class Attempt:
         match answer:
             case Stale():
                 self._drop()
-                if (stored := self._behind(answer)) is not None:
+                if (stored := _forgotten(answer, self.token, self.seq)) is not None:
                     telemetry.emit(told.STORE_REWOUND, run_id=run_id, seq=self.seq, stored=stored)
             case Mismatch():
                 telemetry.emit(told.SETTLE_REFUSED, run_id=run_id, answer="mismatch")
@@ -280,11 +259,6 @@ class Attempt:
         if not self._lost:
             self._lost = True
             self.deps.telemetry.emit(told.LEASE_LOST, run_id=self.header.run_id, holder=self.deps.holder)
-
-    def _behind(self, answer: Stale) -> int | None:
-        """The number of the store when it has forgotten a commit of ours; another incarnation counts anew."""
-        another = answer.token is not None and answer.token.incarnation != self.token.incarnation
-        return None if answer.seq is None or another or answer.seq >= self.seq else answer.seq
 
     async def _until_answered(self, verb: str, ask: Callable[[], Awaitable[T]]) -> T | None:
         """While the outcome is unknown the same request is sent again. ``None``: the claim was lost meanwhile."""
@@ -311,8 +285,7 @@ class Attempt:
         claim = await self._until_answered("reload", lambda: self.deps.store.reload(self.header.run_id, self.token))
         if claim is None or isinstance(claim, Lost):
             return None
-        self.header, self.seq, self._ack = claim.header, claim.header.seq, 0
-        self._unread = {}
+        self.header, self.seq, self._unread = claim.header, claim.header.seq, Unread()
         self._hear(claim.now_ms, claim.cancel, claim.mailbox)
         return await self._restore()
 
@@ -335,3 +308,9 @@ class Attempt:
     def stir(self) -> None:
         """Look again, for example because the worker drains."""
         self._stir.set()
+
+
+def _forgotten(answer: Stale, token: Token, seq: int) -> int | None:
+    """The number of the store when it has forgotten a commit of ours; another incarnation counts anew."""
+    another = answer.token is not None and answer.token.incarnation != token.incarnation
+    return None if answer.seq is None or another or answer.seq >= seq else answer.seq

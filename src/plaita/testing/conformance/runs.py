@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 from plaita.base.duration import DAY_MS
 from plaita.base.json import decode
 from plaita.ports.runs import (
@@ -78,6 +80,20 @@ class ClaimContract(Contract):
         assert [c.header.run_id for c in await stage.take(9, alone=False)] == ["other"]
         await stage.backend.submit(start("third"))
         assert [c.header.run_id for c in await stage.take(9)] == ["suspect"]
+
+    async def test_runs_for_idle_processes_keep_no_other_from_a_busy_one(self, stage: Stage) -> None:
+        names = [f"stuck{n}" for n in range(250)]
+        await asyncio.gather(*(stage.backend.submit(start(name)) for name in names))
+        while await stage.take(100):
+            pass
+        await stage.settle(await stage.hold("moving"), Keep(), progress=True)
+        await stage.lease_over()
+        found: list[Claim] = []
+        for _ in range(3):
+            found += await stage.take(8, alone=False)
+            await stage.pass_time(1_000)
+        assert [claim.header.run_id for claim in found] == ["moving"]
+        assert await stage.backend.audit() == []
 
     async def test_half_of_a_claim_is_kept_for_runs_that_nobody_held(self, stage: Stage) -> None:
         for number in range(4):

@@ -70,6 +70,8 @@ local function aimed(run)
   if args.kind == 'revive' or args.kind == 'go_on' then return standing(run) end
   if not fits(run) then return {'passed', 'not_bound'} end
   if args.kind == 'elapse' then return {'resumed', elapse(run, args.wait)} end
+  local wait = words.invalid_payload and run.armed > 0 and find_wait(run, args.wait)
+  if wait and wait.task then return refused('invalid_payload') end
   return {'resumed', answer(run, args.wait, args.data, {kind = 'hand', digest = args.digest, actor = args.actor})}
 end
 

@@ -6,6 +6,7 @@
 
 local LACKING_MAX = 100
 local SET_BACK = 1000
+local WINDOW = 200
 local WORKER_LOST = '{"kind":"node_error","code":-500,"message":'
   .. '"every process that took this run was lost before it made progress","error_type":"worker_lost","path":[]}'
 
@@ -40,9 +41,18 @@ local function add_run(found, run)
   }
 end
 
-local function add_leases(found, place, limit)
-  for _, member in ipairs(redis.call('ZRANGEBYSCORE', place, '-inf', now, 'LIMIT', 0, limit)) do
-    add_run(found, find_run(id_of(member)))
+-- A run that made no progress since it was claimed goes only to an idle process. Others do not look at all of them:
+-- there may be thousands. What they look at is another part every second.
+local function add_leases(found, place, held, limit)
+  local from = 0
+  if held == 'proven' then
+    local count = redis.call('ZCOUNT', place, '-inf', now)
+    if count > WINDOW then from = math.floor(now / 1000) * WINDOW % count end
+    limit = WINDOW
+  end
+  for _, member in ipairs(redis.call('ZRANGEBYSCORE', place, '-inf', now, 'LIMIT', from, limit)) do
+    local run = find_run(id_of(member))
+    if held == 'all' or run.tries == 0 then add_run(found, run) end
   end
 end
 
@@ -60,21 +70,22 @@ local function priorities_of(queue)
   return found
 end
 
-local function due_in(queue, takeovers, limit, found)
+local function due_in(queue, held, limit, found)
   local left = limit
   for _, priority in ipairs(priorities_of(queue)) do
     if left <= 0 then break end
     left = left - add_members(found, due_key(queue, priority), priority, left)
   end
-  if takeovers then add_leases(found, leases_key(queue), limit) end
+  if held ~= 'none' then add_leases(found, leases_key(queue), held, limit) end
 end
 
-local function due_of(only, takeovers, found)
+local function due_of(only, held, found)
   local ids = redis.call('ZRANGEBYLEX', kin_key(), '[' .. only .. '.', '(' .. only .. '/')
   ids[#ids + 1] = only
   for _, id in ipairs(ids) do
     local run = find_run(id)
-    if run and run.id == id and run.due and run.due <= now and (takeovers or not run.nonce) then add_run(found, run) end
+    local fits = run and (not run.nonce or held == 'all' or (held == 'proven' and run.tries == 0))
+    if fits and run.id == id and run.due and run.due <= now then add_run(found, run) end
   end
 end
 
@@ -84,14 +95,14 @@ local function before(a, b)
   return a.rid < b.rid
 end
 
--- Runs due now by priority, then due time; held ones (whose lease is over) only with takeovers.
-local function due(takeovers, limit)
+-- Runs due now by priority, then due time. held: none, proven or all of those whose lease is over.
+local function due(held, limit)
   flush()
   local found = {}
   if args.only ~= '' then
-    due_of(args.only, takeovers, found)
+    due_of(args.only, held, found)
   else
-    for _, queue in ipairs(args.queues) do due_in(queue, takeovers, limit, found) end
+    for _, queue in ipairs(args.queues) do due_in(queue, held, limit, found) end
   end
   table.sort(found, before)
   local cut = {}
@@ -100,16 +111,16 @@ local function due(takeovers, limit)
 end
 
 -- Half of the places are kept for runs that nobody holds when many leases ran out at once.
-local function candidates(n, takeovers, passed)
+local function candidates(n, held, passed)
   local limit = 2 * n + passed
-  local all = due(takeovers, limit)
+  local all = due(held, limit)
   local lost, unheld = {}, {}
   for _, entry in ipairs(all) do
     local list = entry.held and lost or unheld
     list[#list + 1] = entry
   end
-  if #lost <= math.floor(n / 2) or not takeovers then return all end
-  if #all == limit and #unheld < n then unheld = due(false, limit) end
+  if #lost <= math.floor(n / 2) or held == 'none' then return all end
+  if #all == limit and #unheld < n then unheld = due('none', limit) end
   local share = math.max(n - #unheld, math.floor((n + 1) / 2))
   local mixed = {}
   for i = 1, math.min(share, #lost) do mixed[#mixed + 1] = lost[i] end
@@ -162,8 +173,9 @@ end
 local function take_due(n, takeovers)
   local taken, passed, count, lacks = {}, {}, 0, 0
   while #taken < n do
-    local fresh = {}
-    for _, entry in ipairs(candidates(n, takeovers, count)) do
+    local fresh, held = {}, 'none'
+    if takeovers then held = (args.alone ~= '' and #taken == 0) and 'all' or 'proven' end
+    for _, entry in ipairs(candidates(n, held, count)) do
       if not passed[entry.rid] then fresh[#fresh + 1] = entry end
     end
     if #fresh == 0 then break end
