@@ -21,6 +21,8 @@ PASSING: Final = ("BUSY", "MISCONF", "NOREPLICAS")
 exceptions of their own."""
 STOPPED: Final = "killed by user"
 """Of a script and of a function."""
+NO_LIBRARY: Final = "Library not found"
+"""Another process removed it meanwhile."""
 FORBIDDEN: Final = "The user executing the script can't"
 MISTAKE: Final = "MISTAKE "
 """How a script says that its caller made a mistake: nothing was written."""
@@ -43,6 +45,8 @@ def error_of(name: str, error: ResponseError) -> Exception:
         return Unavailable(f"the store {name} cannot now: {text}", "try again in a moment")
     if text.startswith("DENIED"):
         return Unavailable(f"the store {name} lets nobody in: {text.partition('.')[0]}", LOGIN_HINT)
+    if NO_LIBRARY in text:
+        return LookupError(text)
     return RuntimeError(f"the store {name} answered: {text}")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass
 from typing import Any, Final
@@ -64,7 +65,8 @@ class Talk:
         for library in listed:
             name = library[1].decode()
             if name != self._scripts.library:
-                await self.call("FUNCTION", "DELETE", name)
+                with suppress(LookupError):
+                    await self.call("FUNCTION", "DELETE", name)
 
     def aside(self) -> Talk:
         """The same, with everything on the connection for what is large."""
