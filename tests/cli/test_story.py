@@ -22,24 +22,24 @@ nodes:
 """
 
 
-def test_an_expense_waits_for_two_of_three_and_then_ends(shell: Shell) -> None:
-    ran = shell.plaita(f"run {EXPENSE} -i employee=dora -i amount=480")
+def test_an_expense_waits_for_two_of_three_and_then_ends(anywhere: Shell) -> None:
+    ran = anywhere.plaita(f"run {EXPENSE} -i employee=dora -i amount=480")
     assert (ran.code, ran.out) == (3, "")
-    [task] = shell.plaita("inbox --json").json["items"]
+    [task] = anywhere.plaita("inbox --json").json["items"]
     assert f"plaita approve {task['task_id']} --by ann" in ran.err
     assert "waits for an approval since" in ran.err
     assert "in 3 days" in ran.err
 
-    first = shell.plaita(f"approve {task['task_id']} --by ann -m fine")
+    first = anywhere.plaita(f"approve {task['task_id']} --by ann -m fine")
     assert first.code == 0
     assert "needs 1 vote of bob, cleo" in first.err
-    second = shell.plaita(f"approve {task['task_id']} --by bob --json").json
+    second = anywhere.plaita(f"approve {task['task_id']} --by bob --json").json
     assert (second["decided"], second["outcome"]) == (True, "approved")
 
-    execution = shell.plaita(f"inspect {task['execution_id']} --json").json
+    execution = anywhere.plaita(f"inspect {task['execution_id']} --json").json
     assert execution["status"] == "completed"
     assert execution["output"] == {"result": "approved", "reason": "2 votes", "notified": "dora"}
-    [message] = [json.loads(line) for line in lines_of(shell.folder / "outbox.jsonl")]
+    [message] = [json.loads(line) for line in lines_of(anywhere.folder / "outbox.jsonl")]
     assert message["text"] == "Your claim of 480 euros is approved: 2 votes."
 
 
@@ -50,11 +50,11 @@ def test_a_small_expense_passes_and_its_result_is_on_stdout_alone(shell: Shell) 
     assert "done   notify  notify" in ran.err
 
 
-def test_two_rejections_decide_because_a_majority_cannot_be_reached(shell: Shell) -> None:
-    shell.plaita(f"run {EXPENSE} -i employee=dora -i amount=480")
-    [task] = shell.plaita("inbox --by cleo --json").json["items"]
-    assert shell.plaita(f"reject {task['task_id']} --by ann").code == 0
-    rejected = shell.plaita(f"reject {task['task_id']} --by cleo")
+def test_two_rejections_decide_because_a_majority_cannot_be_reached(anywhere: Shell) -> None:
+    anywhere.plaita(f"run {EXPENSE} -i employee=dora -i amount=480")
+    [task] = anywhere.plaita("inbox --by cleo --json").json["items"]
+    assert anywhere.plaita(f"reject {task['task_id']} --by ann").code == 0
+    rejected = anywhere.plaita(f"reject {task['task_id']} --by cleo")
     assert rejected.json["result"] == "rejected"
 
 
@@ -67,14 +67,14 @@ def test_the_store_is_private_and_found_from_a_directory_below(shell: Shell) -> 
     assert not (below / ".plaita").exists()
 
 
-def test_each_round_of_a_loop_waits_in_its_child_and_goes_on_in_its_own_round(shell: Shell) -> None:
-    shell.plaita(f"run {EXAMPLES / 'agent_loop.yaml'} -i goal=ship")
-    [first] = shell.plaita("inbox --json").json["items"]
-    again = shell.plaita(f"reject {first['task_id']} --by ann -m shorter --json").json["execution"]
+def test_each_round_of_a_loop_waits_in_its_child_and_goes_on_in_its_own_round(anywhere: Shell) -> None:
+    anywhere.plaita(f"run {EXAMPLES / 'agent_loop.yaml'} -i goal=ship")
+    [first] = anywhere.plaita("inbox --json").json["items"]
+    again = anywhere.plaita(f"reject {first['task_id']} --by ann -m shorter --json").json["execution"]
     assert again["waits"][0]["node"] == "refine:1/review/ask"
-    [second] = shell.plaita("inbox --json").json["items"]
+    [second] = anywhere.plaita("inbox --json").json["items"]
     assert second["content"] == "Attempt 2. Last remark: shorter"
-    done = shell.plaita(f"approve {second['task_id']} --by ann --json").json["execution"]
+    done = anywhere.plaita(f"approve {second['task_id']} --by ann --json").json["execution"]
     assert done["output"]["text"] == "Proposal 2 for: ship"
 
 

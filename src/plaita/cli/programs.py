@@ -12,7 +12,7 @@ from typing import Final
 from plaita import app
 from plaita.base.errors import InputError, PlaitaError
 from plaita.base.spelling import suggest
-from plaita.cli.failing import USAGE, complain, report
+from plaita.cli.failing import FAILED, USAGE, complain, report
 from plaita.cli.screen import note, say
 from plaita.cli.turning import turn
 from plaita.runtime.bridging import bridge
@@ -95,6 +95,16 @@ FILTER: Final = (
     Flag("--event-type", instead="every type is heard, as every worker does"),
 )
 """Flags of ``python -m plaita.server.event_filter``."""
+
+
+SERVICES: Final = {
+    "delay_service": (True, "every worker fires the delays of its store"),
+    "approval_service": (True, "approvals are tasks of the store: plaita inbox, plaita approve"),
+    "schedule_service": (False, "plaita start from cron, with an --id for each occurrence"),
+    "redis_queue_service": (False, "put messages into the stream of tasks as resumes of their wait"),
+    "http_callback_service": (False, "answer the wait with plaita resume, or publish an event that it waits for"),
+}
+"""Services of ``python -m plaita.server.services``: whether their work is done without them, and what to do."""
 
 
 def read_flags(known: Sequence[Flag], arguments: Sequence[str]) -> Given:
@@ -181,6 +191,21 @@ def event_filter(arguments: Sequence[str] | None = None) -> int:
     except PlaitaError as e:
         return report(e, as_json=False, debug=False)
     return 0
+
+
+def services(arguments: Sequence[str] | None = None) -> int:
+    """``python -m plaita.server.services TYPE``: says who does that work here. Exit 1: nobody does yet."""
+    given = [word for word in (sys.argv[1:] if arguments is None else arguments) if not word.startswith("-")]
+    found = SERVICES.get(given[0]) if given else None
+    if found is None:
+        complain(f"name one of {', '.join(SERVICES)}", "python -m plaita.server.services TYPE")
+        return USAGE
+    is_done, how = found
+    if is_done:
+        say(f"{given[0]} is not needed: {how}")
+        return 0
+    complain(f"{given[0]} is not available in this release", how)
+    return FAILED
 
 
 async def _bridge(settings: Settings) -> None:
