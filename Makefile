@@ -6,7 +6,7 @@ WORKERS ?= 2
 FUZZ_SECONDS ?= 600
 PYTEST := $(BIN)/python -m pytest -n $(WORKERS)
 
-.PHONY: help setup check fix test sim process diff fuzz docs gen bench demo
+.PHONY: help setup check fix test sim process storm diff fuzz docs gen bench demo
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -41,8 +41,12 @@ else
 	PLAITA_SIM_SEEDS=$${PLAITA_SIM_SEEDS:-10000} $(PYTEST) --hypothesis-profile=long --timeout=1200 tests/sim tests/conformance
 endif
 
-process: setup ## real processes, the long form: kill -9 at fifty places, races, restarts
-	PLAITA_KILLS=50 PLAITA_RACES=200 $(PYTEST) tests/process
+process: setup ## real processes, the long form: kill -9 at fifty places, races, a minute without Redis, 200,000 due at once
+	PLAITA_KILLS=50 PLAITA_RACES=200 PLAITA_AWAY_SECONDS=60 PLAITA_WORKERS=8 PLAITA_DUE=100000 $(PYTEST) tests/process
+
+storm: setup ## 10,000 executions on Redis in a minute of random faults; SEED=n repeats one order of faults
+	PLAITA_STORM_RUNS=10000 PLAITA_STORM_SECONDS=60 PLAITA_STORM_EVERY=2 PLAITA_SEED=$${SEED:-20} \
+		$(BIN)/python -m pytest -s tests/process/test_storm.py
 
 diff: setup ## 2,000 random flows here and in the published package give the same
 	PLAITA_DIFF_SEEDS=2000 $(PYTEST) tests/diff

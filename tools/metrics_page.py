@@ -8,9 +8,9 @@ from plaita.telemetry.numbers import BOUNDS, LABELS_MAX, OTHER
 from tools.page_parts import page, table
 
 _INTRO = (
-    "`plaita worker --metrics-port PORT` (`PLAITA_METRICS_PORT`) serves `/metrics` in the text format of Prometheus, "
-    "version 0.0.4, and `/health`. Nothing has to be installed for it, and nobody is asked for a password: let only "
-    "your monitoring reach it (`PLAITA_METRICS_HOST`)."
+    "`plaita worker --metrics-port PORT` (`PLAITA_METRICS_PORT`) serves `/metrics` in the text format of Prometheus "
+    "and `/health`. It needs `pip install 'plaita[metrics]'`, and nobody is asked for a password: let only your "
+    "monitoring reach it (`PLAITA_METRICS_HOST`). Without a port nothing is counted."
 )
 _PROCESSES = (
     "With `--processes N` each process serves its own page: the first one on the port, the next one on the next, up to "

@@ -10,7 +10,8 @@ from dataclasses import replace
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from plaita.backends.limits import Fleet, Limits, Streams
+from plaita.backends.configured import limits_of
+from plaita.backends.limits import Streams
 from plaita.backends.memory import MemoryBackend
 from plaita.backends.sqlite import SqliteBackend
 from plaita.backends.sqlite.connection import is_ready as readable
@@ -19,13 +20,11 @@ from plaita.base.duration import DAY_MS
 from plaita.base.errors import NotSupported, Unavailable
 from plaita.base.machine import host_address
 from plaita.base.version import VERSION
-from plaita.policy.lease import plan_lease
 from plaita.ports.backend import Backend
 from plaita.ports.processes import Facts
 from plaita.ports.programs import ProgramEvents
 from plaita.ports.published import PublishedRows
 from plaita.ports.values import RunId
-from plaita.server.generations import LEGACY, generations
 from plaita.server.worker.bridge import Looking
 from plaita.server.worker.worker import WorkerOptions
 from plaita.settings import Settings, StoreSettings, load_settings, unknown_variables, use_settings
@@ -110,7 +109,7 @@ def open_store(settings: Settings, *, create: bool = True) -> Backend:
         raise NotSupported("plaita runs on Linux and macOS, not on Windows", "use WSL 2")
     url = settings.store.url
     if url == "memory:":
-        return MemoryBackend(limits=limits_of(settings))
+        return MemoryBackend(limits=limits_of(settings, os.environ))
     if url.startswith(REDIS):
         return _on_redis(settings)
     path = store_path(url)
@@ -118,7 +117,7 @@ def open_store(settings: Settings, *, create: bool = True) -> Backend:
         if not create:
             raise Unavailable(f"there is no store at {path}", "plaita run FLOW creates one")
         _make_home(path)
-    return SqliteBackend(path, limits=limits_of(settings), synchronous=settings.store.sqlite_synchronous)
+    return SqliteBackend(path, limits=limits_of(settings, os.environ), synchronous=settings.store.sqlite_synchronous)
 
 
 def is_ready(settings: Settings) -> bool:
@@ -134,32 +133,7 @@ def _on_redis(settings: Settings) -> Backend:
         if e.name not in ("redis", "hiredis"):
             raise
         raise NotSupported("a store on Redis needs the client library", "pip install 'plaita[redis]'") from None
-    return RedisBackend(settings.store.url, limits=limits_of(settings))
-
-
-def limits_of(settings: Settings) -> Limits:
-    """What a store of these settings is opened with."""
-    store, messages = settings.store, settings.messages
-    return Limits(
-        lease=plan_lease(settings.worker.lease_ttl_ms),
-        cap=messages.tenant_running_max or None,
-        message_age_ms=messages.age_seconds_max * 1000,
-        row_ttl_ms=store.retention_days * DAY_MS,
-        claim_min_idle_ms=store.claim_min_idle_ms,
-        dlq_max=store.dlq_max_len,
-        streams=Streams(store.queue_name, store.dlq_key, store.consumer_group, store.consumer_group_start),
-        fleet=_fleet(settings),
-    )
-
-
-def _fleet(settings: Settings) -> Fleet:
-    store, messages = settings.store, settings.messages
-    environ = {**os.environ, "PLAITA_TENANT_NAMESPACE_VERSION": messages.namespace_version}
-    environ["PLAITA_DEPLOYMENT_EPOCH"] = messages.deployment_epoch
-    ids = generations(environ, store.queue_name, store.consumer_group, store.dlq_key)
-    compared = messages.epoch_strict and messages.deployment_epoch != LEGACY
-    epoch = messages.deployment_epoch if compared else ""
-    return Fleet(ids.config_family, ids.config_generation, ids.budget_generation, epoch)
+    return RedisBackend(settings.store.url, limits=limits_of(settings, os.environ))
 
 
 def _make_home(path: Path) -> None:
@@ -195,6 +169,7 @@ def worker_options(
         timezone=settings.engine.timezone,
         active_ms_max=settings.engine.execution_deadline_ms,
         attempts_max=settings.worker.attempts_max,
+        definition_change=settings.worker.definition_change,
         env=os.environ,
         holder=holder,
         facts=_facts(settings) if named else Facts(),
@@ -256,6 +231,7 @@ def _facts(settings: Settings) -> Facts:
         "lease_ttl_seconds": worker.lease_ttl_seconds,
         "renew_seconds": worker.renew_seconds,
         "attempts_max": worker.attempts_max,
+        "definition_change": worker.definition_change,
         "execution_deadline_seconds": settings.engine.execution_deadline_seconds,
         "timezone": settings.engine.timezone,
         "retention_days": settings.store.retention_days,

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import sqlite3
+import subprocess
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 
-from tests.cli.shell import EXAMPLES, Shell
+from tests.cli.shell import COMMAND, EXAMPLES, Shell
 
 pytestmark = pytest.mark.timeout(60)
 
@@ -133,3 +135,20 @@ def test_a_vote_that_cannot_count_is_refused_and_nothing_changes(shell: Shell) -
     assert shell.plaita(f"approve {task['task_id']} --by ann").code == 1
     [same] = shell.plaita("inbox --json").json["items"]
     assert len(same["votes"]) == 1
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no device that is full")
+def test_a_disk_that_is_full_below_the_output_is_told_of(shell: Shell) -> None:
+    shell.write("flow.yaml", GOOD)
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [*COMMAND, "validate", "flow.yaml", "--json"],
+            cwd=shell.folder,
+            env=shell.environment,
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert (done.returncode, "the output cannot be written" in done.stderr) == (1, True)
+    assert "bug" not in done.stderr

@@ -160,3 +160,20 @@ async def test_a_replayed_start_runs(stage: Stage, server: redis.Redis) -> None:
     await again(stage, write(server, {**START, "execution_id": "e"}))
     [accepted] = await stage.backend.accept(9)
     assert (word(accepted.outcome), await stage.status("e")) == ("Started", "queued")
+
+
+@pytest.mark.parametrize("died", [1e308, -1e308, -1, True, "yesterday", 10**15, None])
+async def test_a_letter_without_a_time_that_can_be_shown_is_of_the_time_of_its_entry(
+    stage: Stage, server: redis.Redis, died: Any
+) -> None:
+    letter_id = write(server, START, dead_lettered_at=died)
+    [letter], _ = await stage.backend.dead_letters()
+    assert letter.died_ms == int(letter_id.partition("-")[0])
+
+
+async def test_a_deed_at_a_time_that_cannot_be_shown_is_told_of_all_the_same(stage: Stage, server: redis.Redis) -> None:
+    letter_id = write(server, START)
+    server.xadd(AUDIT, {"dlq_id": letter_id, "ts": "9" * 400, "action": "dlq.replay", "actor": "ann"})
+    found = await stage.backend.dead_letter(letter_id)
+    assert found is not None
+    assert [(deed.at_ms, deed.actor) for deed in found[1]] == [(0, "ann")]

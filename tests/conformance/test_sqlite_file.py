@@ -155,6 +155,29 @@ async def test_a_failing_verb_harms_no_neighbour_of_its_tick(path: Path) -> None
     await store.close()
 
 
+async def test_a_disk_that_is_full_in_the_middle_of_a_tick_refuses_whole_verbs_and_harms_nothing(path: Path) -> None:
+    store = SqliteBackend(path)
+    stage = Stage(store, HandClock())
+    claim = await stage.hold("held")
+    store._sqlite._db.execute("PRAGMA max_page_count = 1").fetchone()
+    large = {f"k{n}": b"x" * 100_000 for n in range(3)}
+    answers = await asyncio.gather(
+        *(store.submit(start(f"r{n}", business_key="k" * 4_000)) for n in range(20)),
+        store.settle(stage.step(claim, Keep(), delta=large)),
+        return_exceptions=True,
+    )
+    assert {type(a) for a in answers} <= {Submitted, Unavailable}
+    assert isinstance(answers[-1], Unavailable)
+    assert "disk is full" in str(answers[-1])
+    assert await store.frames(RunId("held")) == {}
+    views, _ = await store.runs()
+    assert len(views) == 1 + sum(isinstance(a, Submitted) for a in answers)
+    store._sqlite._db.execute("PRAGMA max_page_count = 1000000").fetchone()
+    assert isinstance(await store.settle(stage.step(claim, Keep(), delta=large)), Settled)
+    assert await store.audit() == []
+    await store.close()
+
+
 async def test_more_verbs_than_a_batch_holds_are_all_answered(path: Path) -> None:
     store = SqliteBackend(path, synchronous="NORMAL")
     answers = await asyncio.gather(*(store.submit(start(f"r{n}")) for n in range(200)))

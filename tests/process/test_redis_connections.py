@@ -9,7 +9,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +20,10 @@ from plaita.backends.redis import RedisBackend
 from plaita.base.errors import InputError, Unavailable
 from plaita.ports.processes import Process
 from plaita.runtime import Runtime
-from tests.servers import RedisServer, free_port, redis_at
-from tests.support.fleet import Answer, command, wait_until
+from tests.servers import free_port, redis_at
+from tests.support.fleet import Answer, command
 from tests.support.redis_fleet import RedisFleet, all_completed, load_of
+from tests.support.sentinels import copied, replicated, runtime_after
 
 pytestmark = pytest.mark.timeout(60)
 
@@ -255,54 +255,8 @@ def test_a_forked_child_has_a_connection_of_its_own() -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
-@contextmanager
-def sentinel(folder: Path, master: int) -> Iterator[int]:
-    port = free_port()
-    config = folder / "sentinel.conf"
-    config.write_text(
-        f"port {port}\ndir {folder}\nsentinel monitor svc 127.0.0.1 {master} 1\n"
-        "sentinel down-after-milliseconds svc 500\nsentinel failover-timeout svc 2000\n"
-    )
-    process = subprocess.Popen(["redis-server", str(config), "--sentinel"], stdout=subprocess.DEVNULL)
-    try:
-        yield port
-    finally:
-        process.kill()
-        process.wait()
-
-
-def _replicas(port: int) -> int:
-    try:
-        with redis.Redis(port=port) as client:
-            [master] = client.sentinel_masters().values()
-            return int(master["num-slaves"])
-    except redis.ConnectionError:
-        return 0
-
-
-def _replication(server: RedisServer) -> dict[str, Any]:
-    """What it says of its place; nothing while a fail-over cuts its connections."""
-    try:
-        with redis.Redis.from_url(server.url) as client:
-            return dict(client.info("replication"))
-    except redis.ConnectionError:
-        return {}
-
-
-def _in_step(server: RedisServer) -> bool:
-    return bool(_replication(server).get("master_link_status") == "up")
-
-
 def test_sentinels_name_the_master_also_after_a_fail_over(tmp_path: Path) -> None:
-    first, second = free_port(), free_port()
-    replica = ("--port", str(second), "--replicaof", f"127.0.0.1 {first}", "--repl-diskless-sync-delay", "0")
-    with (
-        redis_at("--port", str(first), "--repl-diskless-sync-delay", "0") as master,
-        redis_at(*replica) as other,
-        sentinel(tmp_path, first) as port,
-    ):
-        wait_until(lambda: _replicas(port) and _in_step(other), "the Sentinel knows the replica")
-        url = f"redis+sentinel://127.0.0.1:{free_port()},127.0.0.1:{port}/svc/0"
+    with replicated(tmp_path) as (master, other, url):
         fleet = RedisFleet(tmp_path, url=url)
         fleet.start_workers(1)
         with fleet.runtime() as runtime:
@@ -312,28 +266,6 @@ def test_sentinels_name_the_master_also_after_a_fail_over(tmp_path: Path) -> Non
             master.kill()
             all_completed(runtime_after(runtime, other), executions)
         fleet.stop()
-
-
-def copied(master: RedisServer) -> None:
-    """What was submitted has reached the replica: a fail-over does not lose it."""
-    with redis.Redis.from_url(master.url) as client:
-        client.set("probe", 1)
-        assert client.wait(1, 5_000) == 1
-
-
-def runtime_after(runtime: Runtime, other: RedisServer) -> Runtime:
-    """The same runtime, once the replica has become the master."""
-
-    wait_until(lambda: _replication(other).get("role") == "master", "the fail-over")
-    wait_until(lambda: _answers(runtime), "the runtime has found the new master")
-    return runtime
-
-
-def _answers(runtime: Runtime) -> bool:
-    try:
-        return bool(runtime.ask(lambda store: store.now_ms()))
-    except Unavailable:
-        return False
 
 
 def test_sentinels_that_know_no_such_master_are_one_message(tmp_path: Path) -> None:

@@ -6,9 +6,6 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -17,49 +14,23 @@ import pytest
 import redis
 
 from plaita.base.errors import Unavailable
-from plaita.ports.queries import RunView
-from plaita.runtime import Runtime
 from plaita.runtime.runtime import Execution
-from tests.servers import RedisServer, redis_at
+from tests.servers import redis_at
 from tests.support.fleet import wait_until
-from tests.support.redis_fleet import RedisFleet, all_completed, effects, histories_are_single, load_of
-
-LEASE_S = 3.0
-KEPT = ("--appendonly", "yes", "--appendfsync", "always")
+from tests.support.redis_fleet import (
+    KEPT,
+    LEASE_S,
+    all_completed,
+    await_effects,
+    doubled,
+    effects,
+    fleet_on,
+    load_of,
+    lost_of,
+    settled,
+)
 
 pytestmark = pytest.mark.timeout(60)
-
-
-@contextmanager
-def fleet_on(server: RedisServer, folder: Path, workers: int) -> Iterator[RedisFleet]:
-    fleet = RedisFleet(folder, ("--concurrency", "8"), url=server.url, lease_s=LEASE_S)
-    fleet.start_workers(workers)
-    try:
-        yield fleet
-    finally:
-        fleet.stop()
-
-
-def lost_of(views: list[RunView]) -> int:
-    return sum(view.lost for view in views)
-
-
-def doubled(folder: Path) -> list[str]:
-    """Keys of effects that were had more than once."""
-    return [key for key, count in Counter(line.key for line in effects(folder)).items() if count > 1]
-
-
-def await_effects(folder: Path, count: int) -> None:
-    wait_until(lambda: len(effects(folder)) >= count, f"{count} effects")
-
-
-def settled(runtime: Runtime, executions: list[Execution], folder: Path, nodes: int) -> list[RunView]:
-    """All of them completed, each effect was had, and each fact is told once."""
-    views = all_completed(runtime, executions)
-    histories_are_single(executions)
-    assert len({line.key for line in effects(folder)}) == len(executions) * nodes
-    assert runtime.ask(lambda store: store.audit()) == []
-    return views
 
 
 def test_another_worker_goes_on_when_one_is_killed(tmp_path: Path, record_property: Any) -> None:
@@ -90,19 +61,6 @@ def test_a_redis_that_is_killed_and_started_again_costs_no_execution(tmp_path: P
         await_effects(tmp_path, 40)
         server.kill()
         server.start()
-        views = settled(runtime, executions, tmp_path, 10)
-    assert lost_of(views) == 0
-    assert doubled(tmp_path) == []
-
-
-def test_nobody_takes_over_because_redis_was_away_for_longer_than_a_lease(tmp_path: Path) -> None:
-    with redis_at() as server, fleet_on(server, tmp_path, 2) as fleet, fleet.runtime() as runtime:
-        executions = load_of(runtime, tmp_path, 12, 10, 0.05)
-        await_effects(tmp_path, 30)
-        os.kill(server.pid, signal.SIGSTOP)
-        away_until = time.monotonic() + LEASE_S + 1
-        wait_until(lambda: time.monotonic() >= away_until, "longer than a lease")
-        os.kill(server.pid, signal.SIGCONT)
         views = settled(runtime, executions, tmp_path, 10)
     assert lost_of(views) == 0
     assert doubled(tmp_path) == []

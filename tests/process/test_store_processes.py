@@ -82,6 +82,25 @@ sys.exit(os.waitstatus_to_exitcode(status))
 """
 
 
+WRITER = """
+import asyncio, sys
+from plaita.backends.sqlite import SqliteBackend
+from plaita.base.clock import new_id
+from plaita.testing.conformance.stage import start
+
+async def main(path):
+    store = SqliteBackend(path, synchronous="NORMAL")
+    store._sqlite._db.execute("PRAGMA wal_autocheckpoint = 1").fetchone()
+    count = 0
+    while True:
+        await asyncio.gather(*(store.submit(start(new_id())) for _ in range(20)))
+        count += 20
+        print(count, flush=True)
+
+asyncio.run(main(sys.argv[1]))
+"""
+
+
 def python(code: str, *arguments: object) -> subprocess.Popen[str]:
     command = [sys.executable, "-c", code, *map(str, arguments)]
     return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
@@ -125,6 +144,27 @@ async def test_a_killed_process_is_noticed_by_its_lock_and_its_leases_end_at_onc
     [claim] = await store.claim("next.n", 1)
     assert (claim.token.generation, claim.header.tries) == (2, 2)
     assert await store.cancel(RunId("r")) == CancelRequested()
+    await store.close()
+
+
+async def test_a_file_whose_writers_are_killed_while_they_move_the_log_into_it_is_whole(path: Path) -> None:
+    accepted = 0
+    writers = [python(WRITER, path) for _ in range(2)]
+    for writer in writers:
+        assert writer.stdout is not None
+        while int(writer.stdout.readline()) < 60:
+            pass
+    for writer in writers:
+        os.kill(writer.pid, signal.SIGKILL)
+    for writer in writers:
+        left, _ = writer.communicate(timeout=10)
+        accepted += max([60, *(int(line) for line in left.splitlines() if line)])
+    db = sqlite3.connect(path)
+    assert db.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+    db.close()
+    store = SqliteBackend(path)
+    assert (await store.counts()).by_status["queued"] >= accepted
+    assert await store.audit() == []
     await store.close()
 
 

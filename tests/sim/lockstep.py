@@ -203,15 +203,16 @@ class Lockstep:
             assert got.number == answer[1]
 
     def message(self, kind: str, run_id: str, arg: Any, *, old: bool) -> None:
-        """A producer's message: ``arg`` is the flow of a start, the wait of a resume."""
+        """A producer's message: ``arg`` is the flow of a start, the wait of a resume or of a timeout."""
         self.messages += 1
         name = f"m{self.messages}"
         self.model, answer = m.accept(self.model._replace(inbox=((name, kind, run_id, arg, old),)))
         body = {"type": kind, "execution_id": run_id, "queue": run_id, "timestamp": LONG_AGO if old else None}
         if kind == "start":
             body["flow_id"] = arg
-        elif kind == "resume":
-            body |= {"wait_id": spell(arg), "data": "msg"}
+        elif kind in ("resume", "timeout"):
+            body |= {"type": "resume", "wait_id": spell(arg), "data": "msg"}
+            body |= {"resume_type": kind} if kind == "timeout" else {}
         self.each(lambda s, _: s.offer(name, encode(body)))
         for [accepted] in self.each(lambda s, _: s.accept(1)):
             assert outcome_words(accepted.outcome) == model_outcome_words(answer), (accepted, answer)
@@ -263,10 +264,7 @@ class Lockstep:
         self.clock.advance(TICK_MS)
 
     def compare(self) -> None:
-        """The stores hold what the model holds, and the auditor finds nothing.
-
-        All answers are compared; what Redis holds, which takes as long as everything else, now and then.
-        """
+        """The stores hold what the model holds, and the auditor finds nothing. Redis is looked at now and then."""
         wanted = self._model_picture()
         self.compared += 1
         for store in self.stores:

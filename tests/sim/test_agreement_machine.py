@@ -212,9 +212,13 @@ class AgreementMachine(RuleBasedStateMachine):
     def send_a_start_or_cancel(self, kind: str, run_id: str, flow: str, old: bool) -> None:
         self.stores.message(kind, run_id, flow, old=old)
 
-    @rule(wait=of_machine(lambda self: [*self.waits(), ("unknown", NO_WAIT)]), old=st.booleans())
-    def send_an_answer(self, wait: tuple[str, Any], old: bool) -> None:
-        self.stores.message("resume", *wait, old=old)
+    @rule(
+        kind=st.sampled_from(["resume", "resume", "timeout"]),
+        wait=of_machine(lambda self: [*self.waits(), ("unknown", NO_WAIT)]),
+        old=st.booleans(),
+    )
+    def send_an_answer_or_an_end(self, kind: str, wait: tuple[str, Any], old: bool) -> None:
+        self.stores.message(kind, *wait, old=old)
 
     @rule()
     def send_what_makes_no_sense(self) -> None:

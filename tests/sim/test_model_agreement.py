@@ -72,9 +72,9 @@ class Walk:
         return partial(self.stores.wake, run_id, wid, self.dice.choice("xy"))
 
     def message(self) -> Act:
-        kind = self.dice.choices(["start", "resume", "cancel", "junk"], [6, 10, 1, 2])[0]
+        kind = self.dice.choices(["start", "resume", "timeout", "cancel", "junk"], [6, 10, 5, 1, 2])[0]
         old = kind != "junk" and self.dice.random() < 0.3
-        if kind == "resume":
+        if kind in ("resume", "timeout"):
             run_id, wid, _ = self.wake().args
             return partial(self.stores.message, kind, run_id, wid, old=old)
         return partial(self.stores.message, kind, self.a_run(), self.dice.choice("EEEH"), old=old)

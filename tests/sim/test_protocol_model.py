@@ -26,7 +26,7 @@ def test_seeded_walks_keep_every_invariant(name: str) -> None:
         assert not found["bad"], "\n".join([*found["bad"], *found["trace"]])
 
 
-@pytest.mark.parametrize("name", ["conflict", "retries", "early", "childtomb", "inbox"])
+@pytest.mark.parametrize("name", ["conflict", "retries", "early", "childtomb", "inbox", "elapse", "elapsefilter"])
 def test_the_first_states_of_a_world_keep_every_invariant(name: str) -> None:
     found: dict[str, Any] = explore(SCENARIOS[name], limit=STATES_MAX)
     assert not found["bad"], "\n".join([*found["bad"], *found["trace"]])

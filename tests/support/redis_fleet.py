@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,9 +15,12 @@ from plaita.ports.backend import Backend
 from plaita.ports.queries import RunView
 from plaita.runtime import Runtime
 from plaita.runtime.runtime import Execution
+from tests.servers import RedisServer
 from tests.support.fleet import Fleet, Line, chain_of, lines_of, wait_until
 from tests.support.outside import Append, Deaf, Grip
 
+LEASE_S = 3.0
+KEPT = ("--appendonly", "yes", "--appendfsync", "always")
 OVER = ("completed", "error", "cancelled")
 
 
@@ -38,9 +43,9 @@ class RedisFleet(Fleet):
             "PLAITA_LEASE_RENEW_SECONDS": str(0.3 * self.lease_s),
         }
 
-    def start_workers(self, count: int) -> list[int]:
+    def start_workers(self, count: int, **streams: Any) -> list[int]:
         """Start them, and wait until each has announced itself."""
-        pids = [self.start_worker() for _ in range(count)]
+        pids = [self.start_worker(**streams) for _ in range(count)]
         with self.runtime() as runtime:
             wait_until(lambda: {p.pid for p in runtime.ask(lambda s: s.living())} >= set(pids), "the workers are there")
         return pids
@@ -89,3 +94,37 @@ def histories_are_single(executions: list[Execution]) -> None:
             if e["event"] != "claimed"
         )
         assert max(facts.values()) == 1, [fact for fact, count in facts.items() if count > 1]
+
+
+@contextmanager
+def fleet_on(server: RedisServer, folder: Path, workers: int, concurrency: int = 8) -> Iterator[RedisFleet]:
+    """Workers that are there; stopped at the end."""
+    fleet = RedisFleet(folder, ("--concurrency", str(concurrency)), url=server.url, lease_s=LEASE_S)
+    fleet.start_workers(workers)
+    try:
+        yield fleet
+    finally:
+        fleet.stop()
+
+
+def lost_of(views: list[RunView]) -> int:
+    """How often one of them was taken over."""
+    return sum(view.lost for view in views)
+
+
+def doubled(folder: Path) -> list[str]:
+    """Keys of effects that were had more than once."""
+    return [key for key, count in Counter(line.key for line in effects(folder)).items() if count > 1]
+
+
+def await_effects(folder: Path, count: int) -> None:
+    wait_until(lambda: len(effects(folder)) >= count, f"{count} effects")
+
+
+def settled(runtime: Runtime, executions: list[Execution], folder: Path, nodes: int) -> list[RunView]:
+    """All of them completed, each effect was had, and each fact is told once."""
+    views = all_completed(runtime, executions)
+    histories_are_single(executions)
+    assert len({line.key for line in effects(folder)}) == len(executions) * nodes
+    assert runtime.ask(lambda store: store.audit()) == []
+    return views

@@ -2,7 +2,7 @@
 
 import pytest
 
-from plaita.server.generations import Generations, generations
+from plaita.backends.generations import Generations, generations
 
 QUEUE = "plaita:flow:queue"
 USUAL = Generations("cf1-fe07261d70a0", "cfg1-68311eff386e", "bg1-6cece37a8ab0")

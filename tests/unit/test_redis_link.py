@@ -18,6 +18,7 @@ from plaita.backends.redis.scripts import Script
 from plaita.base.errors import NotSupported, Unavailable
 from plaita.ports.values import RunId
 from plaita.testing.simulation.random_flows import Dice
+from tests.servers import free_port, redis_over_tcp
 
 INFO = "redis_version:7.0.15\r\nrole:master\r\ncluster_enabled:0\r\nloading:0\r\nmaxmemory_policy:noeviction\r\n"
 SCRIPT = Script("verb", "lib_verb", "#!lua name=lib\n", ())
@@ -369,6 +370,22 @@ async def test_a_server_that_is_not_there_is_one_message(tmp_path: Path) -> None
         await link.call("ECHO", "a")
     assert "redis-server" in caught.value.hint
     await link.close()
+
+
+async def test_a_port_that_nobody_listens_on_is_told_in_the_words_of_the_system() -> None:
+    link = Link(read_address(f"redis://127.0.0.1:{free_port()}"))
+    with pytest.raises(Unavailable, match=r"cannot be reached: Connection refused$"):
+        await link.call("ECHO", "a")
+    await link.close()
+
+
+async def test_a_server_that_is_taken_for_a_sentinel_is_told_to_be_none() -> None:
+    with redis_over_tcp() as url:
+        link = Link(read_address(f"{url.replace('redis://', 'redis+sentinel://')}/service"))
+        with pytest.raises(Unavailable, match="answers, and is no Sentinel") as caught:
+            await link.call("ECHO", "a")
+        await link.close()
+    assert "redis://HOST:PORT/DB" in caught.value.hint
 
 
 async def test_closing_fails_what_waits_and_what_comes_later(tmp_path: Path) -> None:

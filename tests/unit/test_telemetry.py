@@ -31,6 +31,13 @@ def test_counters_count_events_and_sums_add_a_field() -> None:
     assert (numbers["plaita_runs_pruned"], numbers["plaita_leases_lost"], numbers["plaita_drains_cut"]) == (5, 1, 0)
 
 
+def test_where_nobody_reads_numbers_nothing_is_counted(caplog: pytest.LogCaptureFixture) -> None:
+    telemetry = LogTelemetry(counts=False)
+    telemetry.emit(events.LEASE_LOST, run_id="r1")
+    assert not any(telemetry.numbers().values())
+    assert [record.getMessage() for record in caplog.records] == ["lease_lost run_id=r1"]
+
+
 def test_a_line_break_in_a_field_stays_in_its_line(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.DEBUG, "plaita"):
         LogTelemetry().emit(events.RENEWAL_FAILED, holder="h", error="one\ntwo " + "x" * 1_000)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sys
 from collections.abc import AsyncIterator
 from contextlib import suppress
 from typing import Any
@@ -15,13 +16,15 @@ from prometheus_client.parser import text_string_to_metric_families
 from plaita import Flow
 from plaita.backends.memory import MemoryBackend
 from plaita.base.clock import SystemClock
-from plaita.base.errors import InputError, Unavailable
+from plaita.base.errors import InputError, NotSupported, Unavailable
 from plaita.control.starting import publish
 from plaita.ports.processes import Facts
+from plaita.runtime import working
 from plaita.server.worker import Worker, WorkerOptions
 from plaita.server.worker.endpoint import Endpoint, Page
 from plaita.server.worker.measuring import Measures, Streams
 from plaita.server.worker.worker import Surroundings
+from plaita.settings import load_settings
 from plaita.telemetry import EVENTS, LogTelemetry, events
 from plaita.telemetry.exposition import exposition
 from plaita.telemetry.gauges import GAUGES
@@ -148,7 +151,7 @@ def test_a_histogram_counts_upwards_and_keeps_its_sum() -> None:
     telemetry = LogTelemetry()
     for seconds in (0.001, 0.02, 0.02, 99.0):
         telemetry.emit(events.STEP_SETTLED, run_id="r", seq=1, seconds=seconds)
-    page = read(exposition(telemetry.readings(), []))
+    page = read(exposition(telemetry.readings(), [])[0])
     bounds = {key[1][0][1]: value for key, value in page.items() if key[0] == "plaita_settle_seconds_bucket"}
     assert (bounds["0.001"], bounds["0.01"], bounds["0.025"], bounds["60"], bounds["+Inf"]) == (1, 1, 3, 3, 4)
     assert page["plaita_settle_seconds_sum", ()] == pytest.approx(99.041)
@@ -159,10 +162,18 @@ def test_labels_are_escaped_and_bounded() -> None:
     telemetry.emit(events.CALL_RETURNED, type='a "b"\\\n', seconds=1.0)
     for number in range(LABELS_MAX + 5):
         telemetry.emit(events.CALL_RETURNED, type=f"t{number}", seconds=1.0)
-    page = read(exposition(telemetry.readings(), []))
+    page = read(exposition(telemetry.readings(), [])[0])
     counts = {key[1][0][1]: value for key, value in page.items() if key[0] == "plaita_call_seconds_count"}
     assert counts['a "b"\\\n'] == 1
     assert (len(counts), counts[OTHER]) == (LABELS_MAX + 1, 6)
+
+
+async def test_a_port_without_the_package_is_refused_with_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "prometheus_client", None)
+    settings = load_settings({"PLAITA_METRICS_PORT": "9464", "PLAITA_STORE": "sqlite:///never-opened.db"})
+    with pytest.raises(NotSupported, match=r"prometheus-client .*--metrics-port") as caught:
+        await working.work(settings, working.Shift(), asyncio.Event())
+    assert caught.value.hint == "pip install 'plaita[metrics]'"
 
 
 @pytest.fixture

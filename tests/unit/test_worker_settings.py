@@ -14,6 +14,7 @@ from plaita import Flow, Node
 from plaita.app import worker_options
 from plaita.backends.memory import MemoryBackend
 from plaita.backends.sqlite import SqliteBackend
+from plaita.base.clock import SystemClock
 from plaita.base.json import decode
 from plaita.cli.main import main
 from plaita.control.starting import StartOptions, start_flow
@@ -110,6 +111,38 @@ async def test_a_thread_that_is_left_behind_is_counted(tmp_path: Path) -> None:
     made = flow({"type": "deaf", "id": "n", "timeout": 50, "timeoutHandler": {"strategy": "continue"}})
     await work_to_the_end(WorkerOptions(), telemetry, made)
     assert telemetry.numbers()["plaita_threads_abandoned"] == 1
+
+
+class Sleeper(SystemClock):
+    """The clocks of a machine that may sleep."""
+
+    def __init__(self) -> None:
+        self.slept_ms = 0
+
+    def now_ms(self) -> int:
+        return super().now_ms() + self.slept_ms
+
+    def elapsed_ms(self) -> float:
+        return super().elapsed_ms() + self.slept_ms
+
+
+async def test_while_the_machine_sleeps_no_active_time_goes_by() -> None:
+    clock, stop = Sleeper(), asyncio.Event()
+    store = MemoryBackend(clock)
+    await start_flow(store, flow({"type": "deaf", "id": "n"}), {}, StartOptions(execution_id=RUN))
+    worker = Worker(store, WorkerOptions(active_ms_max=60_000, renew_ms=20), Surroundings(clock=clock))
+    working = asyncio.create_task(worker.run(stop))
+    while not Deaf.begun.is_set():
+        await worker.changed(10)
+    clock.slept_ms = 3_600_000
+    await worker.changed(100)
+    Deaf.let_go.set()
+    while (view := await store.run(RUN)) is not None and view.ended_ms is None:
+        await worker.changed(10)
+    stop.set()
+    await working
+    assert view is not None
+    assert view.status == "completed"
 
 
 def test_a_run_without_a_store_uses_the_time_zone_of_the_settings(

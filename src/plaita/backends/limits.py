@@ -52,8 +52,8 @@ class Limits:
 
     On Redis, ``row_ttl_ms``: how long the documented row of an ended run is kept; ``claim_min_idle_ms``: when a message
     is taken from a process that took it and never came to an end; ``dlq_max``: how many entries the documented stream
-    of dead letters has; ``streams``: what the documented streams are called; ``fleet``:
-    what messages are stamped with and compared with.
+    of dead letters has; ``confirm_ms``: how long what comes from outside waits for a replica (0: not); ``streams``:
+    what the documented streams are called; ``fleet``: what messages are stamped with and compared with.
     """
 
     lease: LeasePlan = DEFAULT_LEASE
@@ -72,6 +72,7 @@ class Limits:
     message_bytes_max: int = 16_000_000
     claim_min_idle_ms: int = 60_000
     dlq_max: int = 1_000
+    confirm_ms: int = 0
     streams: Streams = Streams()
     fleet: Fleet = Fleet()
     lock_wait_ms: int = 5_000

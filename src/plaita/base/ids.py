@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterable, Mapping
 from typing import Final
 
 from plaita.base.errors import InputError
 
 ID_CHARS_MAX: Final = 200
+NUMBER: Final = re.compile(r"[0-9]{1,18}")
+"""A number that every store can count up to."""
 
 
 def check_id(text: str, path: str) -> None:
@@ -50,6 +53,13 @@ def check_whole(number: object, path: str, least: int, most: int) -> None:
     """A whole number in its bounds. Raises ``InputError`` naming ``path``."""
     if type(number) is not int or not least <= number <= most:
         raise InputError(path, f"{number!r} is no whole number between {least} and {most}")
+
+
+def check_cursor(text: object, form: re.Pattern[str] = NUMBER) -> None:
+    """Nothing, or what a page gave as its ``next``: text of that form. Raises ``InputError`` for anything else."""
+    check_text(text, "cursor")
+    if text and not form.fullmatch(str(text)):
+        raise InputError("cursor", f"{text!r} is not the `next` of a page")
 
 
 def derived_id(*parts: str) -> str:

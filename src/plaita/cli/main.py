@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import errno
+import json
 import os
 import sys
 import traceback
 from collections.abc import Callable, Sequence
+from functools import partial
 from types import ModuleType, TracebackType
 from typing import Annotated, Any, Final
 
@@ -40,6 +43,7 @@ from plaita.cli import (
 )
 from plaita.cli import build as build_command
 from plaita.cli.failing import FAILED, INTERRUPTED, USAGE, complain, report, report_usage
+from plaita.cli.screen import note
 
 COMMANDS: Final[tuple[tuple[Callable[..., None], str], ...]] = (
     (run.run, "plaita run order.yaml -i amount=120"),
@@ -112,6 +116,10 @@ def _no_type(ctx: object) -> None:
     """No type is shown."""
 
 
+_FULL: Final = frozenset((errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO))
+"""What a disk says that takes no more."""
+
+
 def build(*, rich: bool = False) -> typer.Typer:
     """The application; ``rich`` draws the help with boxes and colours."""
     mode: str | None = "rich" if rich else None
@@ -167,8 +175,9 @@ def _letters() -> None:
 def main(arguments: Sequence[str] | None = None) -> None:
     """The entry point: runs a command and exits with its code."""
     given = list(sys.argv[1:] if arguments is None else arguments)
-    if "--debug" not in _options_of(given):
-        sys.excepthook = _unexpected
+    options = _options_of(given)
+    if "--debug" not in options:
+        sys.excepthook = partial(_unexpected, "--json" in options)
     sys.exit(answer(given))
 
 
@@ -207,17 +216,34 @@ def _run(arguments: list[str], *, as_json: bool, debug: bool) -> int:
     except (typer.Abort, KeyboardInterrupt):
         return INTERRUPTED
     except BrokenPipeError:
-        # The reader of the pipe has gone; the interpreter must not try to flush into it again.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_output()
+        return FAILED
+    except OSError as e:
+        if e.errno not in _FULL:
+            raise
+        _drop_output()
+        complain(
+            f"{e.filename or 'the output'} cannot be written: {e.strerror}", "what was asked for may have been done"
+        )
         return FAILED
     return code if isinstance(code, int) else 0
 
 
-def _unexpected(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
-    """An error nobody raised on purpose, in two lines."""
+def _drop_output() -> None:
+    """Nobody takes the output any more; the interpreter must not try to flush into it again."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _unexpected(as_json: bool, kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    """An error nobody raised on purpose, in two lines, or as JSON like every other."""
     at = traceback.extract_tb(trace)[-1] if trace is not None else None
     where = f" ({at.filename}:{at.lineno})" if at is not None else ""
-    complain(f"unexpected {kind.__name__}: {error}{where}", "this is a bug; --debug shows how it came to it")
+    message, hint = f"unexpected {kind.__name__}: {error}{where}", "this is a bug; --debug shows how it came to it"
+    if as_json:
+        shape = {"code": "unexpected", "kind": "unexpected", "message": message, "hint": hint}
+        note(json.dumps({"error": shape}, ensure_ascii=False))
+    else:
+        complain(message, hint)
 
 
 class _Callable(ModuleType):

@@ -11,7 +11,9 @@ from plaita.cli import completing
 Store = Annotated[
     str | None,
     typer.Option(
-        "--store", metavar="URL", help="The store: sqlite:///PATH. Default: PLAITA_STORE, then .plaita/plaita.db."
+        "--store",
+        metavar="URL",
+        help="sqlite:///PATH or redis://HOST:PORT/DB. Default: PLAITA_STORE, then .plaita/plaita.db.",
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Write JSON in its stable shape, and nothing else.")]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from plaita.base.errors import InputError, NotFound
-from plaita.base.ids import check_text, check_texts, check_whole
+from plaita.base.errors import NotFound
+from plaita.base.ids import check_cursor, check_texts, check_whole
 from plaita.base.json import decode
 from plaita.base.moment import iso
 from plaita.control.shapes import Shape, execution_shape, task_shape
@@ -12,7 +12,6 @@ from plaita.ports.queries import RunView
 from plaita.ports.tasks import Task
 from plaita.ports.values import TERMINAL, RunId
 
-CURSOR_CHARS_MAX = 18
 RECENT = 1_000
 LIMIT_MAX = 1_000_000
 
@@ -57,9 +56,7 @@ async def inspect(store: Backend, execution_id: str) -> Shape:
 
 def _cursor(text: str) -> str:
     """A cursor as a page gave it. Raises ``InputError`` for any other text."""
-    check_text(text, "cursor")
-    if text and not (text.isascii() and text.isdigit() and len(text) <= CURSOR_CHARS_MAX):
-        raise InputError("cursor", f"{text!r} is not the `next` of a page")
+    check_cursor(text)
     return text
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from plaita.base.json import Json
+from plaita.base.json import Json, encode
 from plaita.engine.effects import Opened
 from plaita.ports.runs import Arm
 from plaita.ports.tasks import TaskSpec
@@ -25,6 +25,7 @@ def arm_of(opened: Opened) -> Arm:
         spec.reuse,
         opened.deadline_ms,
         None if spec.task is None else _task(spec.task),
+        encode(spec.pending["event_filter"]) if spec.by_filter else b"",
     )
 
 

@@ -67,7 +67,9 @@ def _remedy(name: str, e: BaseException) -> str:
         and (name.endswith(".py") or not f"{name}.".startswith(f"{e.name}."))
     ):
         return f"it imports {e.name}, which is not installed here"
-    if isinstance(e, OSError | ModuleNotFoundError):
+    if isinstance(e, ModuleNotFoundError):
+        return "install what has that module, or name the file: PATH/TO/FILE.py"
+    if isinstance(e, OSError):
         return "check the path"
     lines = [one.lineno for one in traceback.extract_tb(e.__traceback__) if Path(one.filename).name == Path(name).name]
     return f"the module itself fails{f', in its line {lines[-1]}' if lines else ''}; --debug shows the traceback"

@@ -171,7 +171,7 @@ async def judge(
         return Judged(execution_id, tenant, "", "", "ours")
     brought, row = None, dict[str, Any]()
     try:
-        row = _object(parse(raw, "the row"))
+        row = _object(parse(raw, "the row"), "the row")
         brought = _brought(row, tenant, execution_id)
         verdict, reason = await _bring(store, rows, brought, row, dry_run=dry_run)
     except FlowLoadError as e:
@@ -221,7 +221,7 @@ def _change(row: Mapping[str, Any], fingerprint: str) -> str:
 
 
 def _brought(row: Mapping[str, Any], tenant: str, execution_id: str) -> Brought:
-    context = _object(row.get("context"))
+    context = _object(row.get("context"), "context")
     flow_id = row.get("flow_id") or context.get("$FLOW_ID")
     if not isinstance(flow_id, str):
         raise InputError("flow_id", "the row names no flow")
@@ -238,7 +238,7 @@ def _brought(row: Mapping[str, Any], tenant: str, execution_id: str) -> Brought:
     )  # fmt: skip
 
 
-def _object(value: Json) -> dict[str, Any]:
+def _object(value: Json, what: str) -> dict[str, Any]:
     if not isinstance(value, dict):
-        raise InputError("$", "is no object")
+        raise InputError(what, "is no object")
     return value

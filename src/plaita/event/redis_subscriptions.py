@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from plaita.event.core import EventSubscription, EventSubscriptionStorage
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from plaita.event.core import Event, EventSubscription, EventSubscriptionStorage
 from plaita.event.redis import DEFAULT_EVENT_TTL_SECONDS
 from plaita.event.redis_client import Server
 
@@ -12,7 +15,8 @@ _AT_ONCE = 1_000
 
 class RedisEventSubscriptionStorage(EventSubscriptionStorage):
     """Subscriptions on Redis: ``data:ID`` holds one; ``type:``, ``correlation:``, ``flow:`` and ``node:`` are sets of
-    ids, behind ``key_prefix``. They are kept for ``ttl`` seconds, a week when absent. Raises ``EventStorageError``."""
+    ids, behind ``key_prefix``. They are kept for ``ttl`` seconds, a week when absent. Waits of executions of a store on
+    that Redis are among them. Raises ``EventStorageError``."""
 
     DEFAULT_TTL = DEFAULT_EVENT_TTL_SECONDS
 
@@ -50,16 +54,34 @@ class RedisEventSubscriptionStorage(EventSubscriptionStorage):
         flow_id: str | None = None,
         node_id: str | None = None,
     ) -> list[EventSubscription]:
-        wanted = {"correlation": correlation_id, "type": event_type, "flow": flow_id, "node": node_id}
-        given = [f"{self.key_prefix}{name}:{value}" for name, value in wanted.items() if value is not None]
+        """Without ``correlation_id`` all of them are looked at: a waiting execution is in that index alone."""
+        prefix = self._data("")
         async with self._server.ask() as client:
-            if given:
-                names = sorted(await client.sinter(given))
+            if correlation_id is not None:
+                names = set(await client.smembers(f"{self.key_prefix}correlation:{correlation_id}"))
             else:
-                prefix = self._data("")
                 keys = client.scan_iter(match=f"{prefix}*", count=_AT_ONCE)
-                names = sorted([key.removeprefix(prefix) async for key in keys])
-            texts = await client.mget([self._data(name) for name in names]) if names else []
+                names = {key.removeprefix(prefix) async for key in keys}
+        wanted = {"event_type": event_type, "correlation_id": correlation_id, "flow_id": flow_id, "node_id": node_id}
+        found = await self._read(names)
+        return [s for s in found if all(v is None or getattr(s, name) == v for name, v in wanted.items())]
+
+    async def find_matching_subscriptions(
+        self, event: Event, context: Mapping[str, Any] | None = None
+    ) -> list[EventSubscription]:
+        indexes = [f"{self.key_prefix}type:{event.event_type}"]
+        if event.correlation_id is not None:
+            indexes.append(f"{self.key_prefix}correlation:{event.correlation_id}")
+        async with self._server.ask() as client:
+            names = set(await client.sunion(indexes))
+        return [s for s in await self._read(names) if s.matches_event(event, context)]
+
+    async def _read(self, names: Collection[str]) -> list[EventSubscription]:
+        """Those that are still there, in the order of their ids."""
+        if not names:
+            return []
+        async with self._server.ask() as client:
+            texts = await client.mget([self._data(name) for name in sorted(names)])
         return [EventSubscription.model_validate_json(text) for text in texts if text is not None]
 
     async def delete_subscription(self, subscription_id: str) -> bool:

@@ -203,7 +203,10 @@ class InboxStore(Protocol):
         """Carry out up to ``n`` messages, oldest first. An empty inbox costs one read."""
 
     async def dead_letters(self, *, limit: int = 100, cursor: str = "") -> tuple[list[DeadLetter], str]:
-        """Refused messages, oldest first; the cursor of the next page or an empty text."""
+        """Refused messages, oldest first; the cursor of the next page or an empty text.
+
+        Raises ``InputError`` for a cursor that no page gave.
+        """
 
     async def dead_letter(self, letter_id: str) -> tuple[DeadLetter, list[Deed]] | None:
         """One of them, with what was done with it, oldest first."""

@@ -45,8 +45,11 @@ class Process:
 class ProcessRegistry(Protocol):
     """Liveness is proved by something that dies with the process (a file lock), never by a heartbeat row alone."""
 
-    async def announce(self, process: Process) -> None:
-        """Register this process and take its liveness lock; said again, what it says of itself is renewed."""
+    async def announce(self, process: Process) -> bool:
+        """Register this process and take its liveness lock; said again, what it says of itself is renewed.
+
+        False when an earlier announcement is there no more: the store was emptied, or put back to an older state.
+        """
 
     async def withdraw(self, holder: str) -> None:
         """Leave in order."""

@@ -99,6 +99,7 @@ class Arm:
     """A wait to open. ``key`` ``None`` means uncorrelated; ``by_filter`` makes events candidates the machine judges.
 
     ``address`` names the wait for people (``l:0/c/w``), ``deadline_ms`` is shown to them; the timer itself is ``due``.
+    ``wanted`` is what the data of an event must be, JSON for programs that look at who waits for what.
     """
 
     wait_id: WaitId
@@ -111,6 +112,7 @@ class Arm:
     reuse: bool = False
     deadline_ms: int | None = None
     task: TaskSpec | None = None
+    wanted: bytes = b""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from plaita.app import open_store, worker_name
 from plaita.base.clock import Clock, SystemClock, new_id
 from plaita.base.errors import CrashLoop, Unavailable
 from plaita.ports.backend import Backend
-from plaita.runtime.working import Shift, check_store, report_risks
+from plaita.runtime.working import Shift, check_worker, report_risks
 from plaita.settings import Settings
 from plaita.telemetry import events as told
 from plaita.telemetry.sink import Telemetry
@@ -97,7 +97,7 @@ class Supervisor:
 
         Raises ``CrashLoop`` when children die before they are ready, and what opening the store raises.
         """
-        check_store(self.settings)
+        check_worker(self.settings)
         store = open_store(self.settings)
         name = worker_name(self.settings)
         try:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import Callable
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
 
 from plaita.app import (
@@ -16,17 +16,17 @@ from plaita.app import (
     stream_names,
     worker_options,
 )
-from plaita.base.clock import SystemClock
 from plaita.base.errors import NotSupported
 from plaita.ports.backend import Backend
-from plaita.server.worker.alerts import AlertingTelemetry, Alerts, Sender
+from plaita.server.worker.alerts import Sender
 from plaita.server.worker.bridge import bridged
-from plaita.server.worker.endpoint import Endpoint
 from plaita.server.worker.measuring import Measures, Streams
+from plaita.server.worker.showing import reporting, served
 from plaita.server.worker.worker import Surroundings, Worker
 from plaita.settings import Settings
 from plaita.telemetry.events import SETTING_UNKNOWN, STORE_AT_RISK
-from plaita.telemetry.sink import LogTelemetry, Telemetry
+from plaita.telemetry.exposition import check_package
+from plaita.telemetry.sink import Telemetry
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,20 +46,18 @@ async def work(
 
     ``ready`` is called once the worker takes executions.
     """
-    check_store(settings)
+    check_worker(settings)
     options = worker_options(
         settings, queues=shift.queues, concurrency=shift.concurrency, holder=shift.holder, named=True
     )
-    counting = LogTelemetry()
-    store = open_store(settings)
+    store, own = open_store(settings), settings.worker
     async with AsyncExitStack() as stack:
         stack.push_async_callback(store.close)
-        alerts = _alerts(settings, counting, options.facts.instance)
-        telemetry: Telemetry = counting
-        if alerts is not None:
-            telemetry = AlertingTelemetry(counting, alerts)
-            alerts.begin()
-            stack.push_async_callback(alerts.end)
+        sender = _sender(settings, options.facts.instance)
+        reports = await stack.enter_async_context(
+            reporting(own.alert_webhook, sender, counts=bool(own.metrics_port))
+        )  # fmt: skip
+        telemetry = reports.telemetry
         if not shift.holder:
             await report_risks(store, telemetry)
         around = Surroundings(telemetry=telemetry, ready=ready)
@@ -68,17 +66,19 @@ async def work(
             worker.presence,
             store,
             around.clock,
-            counting.readings,
-            lambda: 0 if alerts is None else alerts.pending,
+            reports.counting.readings,
+            reports.pending,
             _streams(settings),
         )
-        await stack.enter_async_context(_served(settings, measures))
+        await stack.enter_async_context(served(own.metrics_host, own.metrics_port, measures))
         await stack.enter_async_context(bridged(store, program_events(store), telemetry, looking_of(settings)))
         await worker.run(stop)
 
 
-def check_store(settings: Settings) -> None:
-    """Raises ``NotSupported`` for a store that two processes cannot share."""
+def check_worker(settings: Settings) -> None:
+    """Raises ``NotSupported`` for a store that two processes cannot share, and for pages that nothing can write."""
+    if settings.worker.metrics_port:
+        check_package()
     if settings.store.url == "memory:":
         raise NotSupported("a worker cannot share the store memory: with another process", "--store sqlite:///PATH")
 
@@ -91,12 +91,9 @@ async def report_risks(store: Backend, telemetry: Telemetry) -> None:
         telemetry.emit(STORE_AT_RISK, store=store.name, risk=risk.message, hint=risk.hint)
 
 
-def _alerts(settings: Settings, telemetry: LogTelemetry, instance: str) -> Alerts | None:
-    if not settings.worker.alert_webhook:
-        return None
+def _sender(settings: Settings, instance: str) -> Sender:
     inbox, dead = stream_names(settings)
-    sender = Sender(inbox, dead, settings.store.dlq_max_len, instance)
-    return Alerts(settings.worker.alert_webhook, sender, SystemClock(), telemetry)
+    return Sender(inbox, dead, settings.store.dlq_max_len, instance)
 
 
 def _streams(settings: Settings) -> Streams:
@@ -108,18 +105,3 @@ def _streams(settings: Settings) -> Streams:
         store.claim_min_idle_ms,
         settings.worker.attempts_max,
     )
-
-
-@asynccontextmanager
-async def _served(settings: Settings, measures: Measures) -> AsyncIterator[None]:
-    """The pages are there while the worker is, when there is a port for them."""
-    worker = settings.worker
-    if not worker.metrics_port:
-        yield
-        return
-    endpoint = Endpoint(worker.metrics_host, worker.metrics_port, measures.pages)
-    await endpoint.open()
-    try:
-        yield
-    finally:
-        await endpoint.close()

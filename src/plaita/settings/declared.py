@@ -74,6 +74,16 @@ class WorkerSettings:
             most=100,
         ),
     )
+    definition_change: Literal["pinned", "refuse"] = declare(
+        "pinned",
+        Setting(
+            "PLAITA_DEFINITION_CHANGE",
+            "choice",
+            "`pinned`: an execution goes on with the definition it began with. `refuse`: it ends with the error "
+            "`flow_hash_mismatch` when another definition was published under its version meanwhile.",
+            choices=("pinned", "refuse"),
+        ),
+    )
     processes: int = declare(
         1,
         Setting(

@@ -31,6 +31,16 @@ class StoreSettings:
             choices=("FULL", "NORMAL"),
         ),
     )
+    durability: Literal["local", "replica"] = declare(
+        "local",
+        Setting(
+            "PLAITA_DURABILITY",
+            "choice",
+            "`replica`: what is accepted from outside, and the end of an execution, waits up to a second until a "
+            "replica has it. On Redis.",
+            choices=("local", "replica"),
+        ),
+    )
     tenancy: Literal["single", "multi"] = declare(
         "single",
         Setting(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote, urlencode
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from plaita.backends.redis import RedisBackend
 
 DEFAULT_EXECUTION_STATE_TTL_DAYS: Final = 30
+DEFAULT_NAMESPACE: Final = "plaita"
 _DAY_SECONDS = 86_400
 _TLS: Final = (
     "ssl_ca_certs",
@@ -149,10 +151,18 @@ def redis_store(url: str, limits: Limits | None = None, namespace: str = "plaita
         if e.name not in ("redis", "hiredis"):
             raise
         raise NotSupported("a store on Redis needs the client library", "pip install 'plaita[redis]'") from None
-    from plaita.backends.limits import Limits
+    return RedisBackend(url, limits=limits or _limits(namespace), prefix=namespace)
 
-    limits = limits or Limits(row_ttl_ms=execution_state_ttl_seconds() * 1000)
-    return RedisBackend(url, limits=limits, prefix=namespace)
+
+def _limits(namespace: str) -> Limits:
+    """Those of the workers of these settings. Another namespace has streams of its own."""
+    from plaita.backends.configured import limits_of
+    from plaita.backends.limits import Streams
+    from plaita.settings import current_settings
+    from plaita.settings.current import environment
+
+    limits = limits_of(current_settings(), environment())
+    return limits if namespace == DEFAULT_NAMESPACE else replace(limits, streams=Streams())
 
 
 def _opened(url: str, namespace: str) -> OpenedStore:

@@ -112,6 +112,10 @@ STORE_UNAVAILABLE: Final[Event] = declare(
     "store_unavailable", "error", "The store did not answer; the same request is sent again.", "store verb error",
     metric="plaita_store_unavailable",
 )  # fmt: skip
+STORE_FORGOT: Final[Event] = declare(
+    "store_forgot", "error", "The store was emptied, or put back to an older state; the worker goes on with it.",
+    "store holder",
+)  # fmt: skip
 STORE_AT_RISK: Final[Event] = declare(
     "store_at_risk", "warning", "The store may lose what it accepted, as it is set up now.", "store risk hint"
 )

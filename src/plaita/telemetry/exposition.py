@@ -1,30 +1,44 @@
-"""Metrics as text: the exposition format 0.0.4 that Prometheus and its kin read."""
+"""Metrics as the text that Prometheus and its kin read, written by ``prometheus_client``."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Final
+from importlib.util import find_spec
+from itertools import accumulate
+from typing import TYPE_CHECKING, Final
 
+from plaita.base.errors import NotSupported
 from plaita.telemetry.gauges import Gauge
 from plaita.telemetry.numbers import BOUNDS, Histogram, Reading
 
-CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
+if TYPE_CHECKING:
+    from prometheus_client import Metric as Family
 
 Labels = Mapping[str, str]
 Sample = tuple[Gauge, Labels, float]
+PACKAGE: Final = "prometheus_client"
 
 
-def exposition(readings: Iterable[Reading], samples: Iterable[Sample]) -> str:
-    """The page: what events counted, then what was read now. Samples of one gauge stand together."""
-    lines = [line for reading in readings for line in _counted(reading)]
-    last = None
-    for gauge, labels, value in samples:
-        if gauge is not last:
-            lines += _head(gauge.name, "gauge", gauge.sentence)
-            last = gauge
-        lines.append(_line(gauge.name, labels, value))
-    return "\n".join(lines) + "\n"
+def check_package() -> None:
+    """Raises ``NotSupported`` when the package that writes the page is not installed."""
+    if find_spec(PACKAGE) is None:
+        raise NotSupported(
+            "the package prometheus-client is not installed, and --metrics-port (PLAITA_METRICS_PORT) needs it",
+            "pip install 'plaita[metrics]'",
+        )
+
+
+def exposition(readings: Iterable[Reading], samples: Iterable[Sample]) -> tuple[str, str]:
+    """The page and its content type: what events counted, then what was read now. Samples of one gauge stand together.
+
+    Raises ``NotSupported`` as ``check_package``.
+    """
+    check_package()
+    from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
+
+    registry = CollectorRegistry(auto_describe=False)
+    registry.register(_Found([*_counted(readings), *_gauges(samples)]))
+    return generate_latest(registry).decode(), CONTENT_TYPE_LATEST
 
 
 def shown_names(reading: Reading) -> list[str]:
@@ -34,48 +48,48 @@ def shown_names(reading: Reading) -> list[str]:
     return [own, metric.documented] if metric.documented else [own]
 
 
-def _counted(reading: Reading) -> Iterator[str]:
-    metric = reading.metric
-    for name in shown_names(reading):
-        yield from _head(name, "histogram" if metric.kind == "histogram" else "counter", reading.event.sentence)
-        if metric.kind == "histogram":
-            empty = {} if metric.by else {"": Histogram()}
-            for label, histogram in sorted((empty | dict(reading.histograms)).items()):
-                yield from _buckets(name, _labelled(metric.by, label), histogram)
-        else:
-            values = {} if metric.by else {"": 0.0}
-            for label, value in sorted((values | dict(reading.values)).items()):
-                yield _line(name, _labelled(metric.by, label), value)
+class _Found:
+    """A collector of what is there already."""
+
+    def __init__(self, families: list[Family]) -> None:
+        self._families = families
+
+    def collect(self) -> Iterable[Family]:
+        return self._families
 
 
-def _buckets(name: str, labels: Labels, histogram: Histogram) -> Iterator[str]:
-    seen = 0
-    for bound, count in zip((*BOUNDS, math.inf), histogram.counts, strict=True):
-        seen += count
-        yield _line(f"{name}_bucket", {**labels, "le": _number(bound)}, seen)
-    yield _line(f"{name}_sum", labels, histogram.total)
-    yield _line(f"{name}_count", labels, seen)
+def _counted(readings: Iterable[Reading]) -> Iterator[Family]:
+    from prometheus_client.core import CounterMetricFamily, HistogramMetricFamily
+
+    for reading in readings:
+        metric, sentence = reading.metric, reading.event.sentence
+        by = [metric.by] if metric.by else []
+        for name in shown_names(reading):
+            if metric.kind == "histogram":
+                histogram = HistogramMetricFamily(name, sentence, labels=by)
+                empty = {} if by else {"": Histogram()}
+                for label, seen in sorted((empty | dict(reading.histograms)).items()):
+                    histogram.add_metric([label] if by else [], _buckets(seen), seen.total)
+                yield histogram
+            else:
+                counter = CounterMetricFamily(name, sentence, labels=by)
+                for label, value in sorted((({} if by else {"": 0.0}) | dict(reading.values)).items()):
+                    counter.add_metric([label] if by else [], value)
+                yield counter
 
 
-def _labelled(by: str, value: str) -> Labels:
-    return {by: value} if by else {}
+def _gauges(samples: Iterable[Sample]) -> Iterator[Family]:
+    from prometheus_client.core import GaugeMetricFamily
+
+    families: dict[str, GaugeMetricFamily] = {}
+    for gauge, labels, value in samples:
+        family = families.get(gauge.name)
+        if family is None:
+            family = families[gauge.name] = GaugeMetricFamily(gauge.name, gauge.sentence, labels=gauge.labels)
+        family.add_metric([labels[name] for name in gauge.labels], value)
+    yield from families.values()
 
 
-def _head(name: str, kind: str, sentence: str) -> list[str]:
-    text = sentence.replace("\\", "\\\\").replace("\n", "\\n")
-    return [f"# HELP {name} {text}", f"# TYPE {name} {kind}"]
-
-
-def _line(name: str, labels: Labels, value: float) -> str:
-    pairs = ",".join(f'{label}="{_escaped(text)}"' for label, text in labels.items())
-    return f"{name}{{{pairs}}} {_number(value)}" if pairs else f"{name} {_number(value)}"
-
-
-def _escaped(text: str) -> str:
-    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
-
-
-def _number(value: float) -> str:
-    if math.isinf(value):
-        return "+Inf" if value > 0 else "-Inf"
-    return str(int(value)) if value == int(value) else repr(float(value))
+def _buckets(seen: Histogram) -> list[tuple[str, float]]:
+    bounds = [*(f"{bound:g}" for bound in BOUNDS), "+Inf"]
+    return list(zip(bounds, accumulate(seen.counts), strict=True))

@@ -48,18 +48,17 @@ class Numbers:
         self._values: dict[str, dict[str, float]] = {}
         self._histograms: dict[str, dict[str, Histogram]] = {}
 
-    def count(self, event: Event, fields: Mapping[str, Field]) -> None:
-        """An event happened."""
-        metric = event.metric
-        if metric is None:
-            return
+    def count(self, metric: Metric, fields: Mapping[str, Field]) -> None:
+        """An event that moves ``metric`` happened."""
         grows = fields.get(metric.of, 0) if metric.of else 1
         if not isinstance(grows, int | float):
             return
         label = str(fields.get(metric.by, "")) if metric.by else ""
         with self._lock:
             if metric.kind == "histogram":
-                self._histogram(metric.name, label).see(grows)
+                seen = self._histograms.get(metric.name)
+                found = seen.get(label) if seen else None
+                (found or self._histogram(metric.name, label)).see(grows)
             else:
                 values = self._values.setdefault(metric.name, {})
                 label = _known(values, label)

@@ -22,14 +22,18 @@ class Telemetry(Protocol):
 
 
 class LogTelemetry:
-    """Events as log lines of the logger ``plaita`` and as numbers. Safe to use from several threads."""
+    """Events as log lines of the logger ``plaita`` and as numbers. Safe to use from several threads.
 
-    def __init__(self, logger: logging.Logger | None = None) -> None:
+    With ``counts`` false nothing is counted: for a process whose numbers nobody can read.
+    """
+
+    def __init__(self, logger: logging.Logger | None = None, *, counts: bool = True) -> None:
         self._logger = logger or logging.getLogger("plaita")
-        self._numbers = Numbers()
+        self._numbers, self._counts = Numbers(), counts
 
     def emit(self, event: Event, /, **fields: Field) -> None:
-        self._numbers.count(event, fields)
+        if self._counts and event.metric is not None:
+            self._numbers.count(event.metric, fields)
         level = _LEVELS[event.level]
         if self._logger.isEnabledFor(level):
             shown = [f"{name}={_shown(fields[name])}" for name in event.fields if name in fields]

@@ -56,6 +56,8 @@ def advance(flow: str, frames: tuple, seq: int, box: tuple, done: tuple, log: tu
 
     for _, kind, w, data in box:
         b = w[0]
+        if kind == "timeout":
+            continue
         if fr[b].st == "w" and wid(b) == w and (kind == "wake" or next(e[4] for e in log if e[0] == data)):
             closes.append((w, "read" if kind == "wake" else "event", data))
             step(b, data if kind == "wake" else ("ev", data))
@@ -66,8 +68,9 @@ def advance(flow: str, frames: tuple, seq: int, box: tuple, done: tuple, log: tu
                 step(b, res)
             else:
                 fr[b] = f._replace(st="b", att=0 if bug("retry_count_lost") else f.att + 1, t=C.backoff)
+    over = {w for _, kind, w, _ in box if kind == "timeout"}
     for b, f in enumerate(fr):
-        if f.st == "w" and f.t == 0:
+        if f.st == "w" and (f.t == 0 or wid(b) in over):
             closes.append((wid(b), "timeout", None))
             step(b, "timeout")
         elif f.st == "b" and f.t == 0:

@@ -89,6 +89,8 @@ ALL = (
         ),
         holders=1,
     ),
+    Scenario("elapse", (sub("HT"), (("msg", 1, "timeout", A, H00, False), 2), (("wake", A, H00, "x"), 1), CRASH)),
+    Scenario("elapsefilter", (sub("X"), (("msg", 1, "timeout", A, H00, False), 1), (BAD, 1), (PAY, 1)), holders=1),
     Scenario("rewind", (sub("EE", n=2), (("snap",), 1), (("rewind",), 1), GHOST, CRASH), fresh_nonce=True),
     Scenario("rewindfail", (sub("E"), (("snap",), 1), (("rewind",), 1), GHOST, FAIL), holders=1, fresh_nonce=True),
     Scenario(

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tests.sim.protocol import model as m
-from tests.sim.protocol.model import C, Holder, Settle, Store, bug, get
+from tests.sim.protocol.model import C, Holder, Run, Settle, Store, bug, get
 from tests.sim.protocol.scenarios import Scenario
 from tests.sim.protocol.world import Step, World, settle_bugs
 
@@ -110,17 +110,24 @@ def accept_bugs(a: Store, b: Store) -> list[str]:
     _, kind, rid, arg, _ = a.inbox[0]
     r, n = get(a, rid), get(b, rid)
     live, dead = r is not None and r.status not in m.TERMINAL, b.dead != a.dead
-    if live and dead and kind in ("resume", "cancel"):
+    if live and dead and kind in ("resume", "timeout", "cancel"):
         return ["I11 dead letter for a live run"]
     wt = m.wait_of(r, arg) if live and kind == "resume" else None
     if (
         (wt and wt.state == "open" and not r.cancel and m.wait_of(n, arg).state == "open")
+        or (kind == "timeout" and is_unheard(r, n, arg))
         or (kind == "start" and not n and not dead)
         or (kind == "cancel" and live and not (n.cancel or n.status == "cancelled"))
         or (kind == "junk" and not dead)
     ):
         return ["I11 acknowledged without effect"]
     return []
+
+
+def is_unheard(r: Run | None, n: Run | None, wid: tuple) -> bool:
+    """An open wait was to be over, and its holder is not told."""
+    wt = m.wait_of(r, wid) if r is not None and r.status not in m.TERMINAL and not r.cancel else None
+    return bool(wt and wt.state == "open" and not any(e[1:3] == ("timeout", wid) for e in n.box))
 
 
 def begin(w: World, h: Holder, addr: tuple) -> Step:

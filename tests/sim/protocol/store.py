@@ -52,7 +52,7 @@ class Run(NamedTuple):
     due: int | None = None  # when somebody must look: lease end while held
     frames: tuple = ()  # the machine's durable state
     waits: tuple = ()  # ((wid, Wait), ...)
-    box: tuple = ()  # mailbox: ((number, kind, wid, data), ...)
+    box: tuple = ()  # mailbox: ((number, kind, wid, data), ...); kind is wake, cand or timeout
     boxn: int = 0
     consumed: frozenset = frozenset()  # event numbers this run took (or has on offer)
     tries: int = 0  # claims since the last progress

@@ -203,7 +203,8 @@ def settle(s: Store, q: Settle) -> tuple[Store, tuple]:
     return s, ("Settled", q.seq, True, False, r.box)  # keep, or a park that became keep
 
 
-def wake(s: Store, rid: str, wid: tuple, data: Any) -> tuple[Store, tuple]:
+def closed_to(s: Store, rid: str, wid: tuple) -> tuple | None:
+    """Why nobody can say anything to a wait; ``None`` while it is open."""
     r = get(s, rid)
     w = wait_of(r, wid) if r else None
     if (
@@ -211,12 +212,29 @@ def wake(s: Store, rid: str, wid: tuple, data: Any) -> tuple[Store, tuple]:
         or (r.cancel and not bug("cancel_leaves_waits"))
         or (r.status in TERMINAL and not bug("end_keeps_waits"))
     ):
-        return s, ("NoSuchWait",)
+        return ("NoSuchWait",)
     if w.state != "open" and not (bug("wake_overwrites") and w.state == "resolved"):
-        return s, ("AlreadyResolved", w.by)
+        return ("AlreadyResolved", w.by)
+    return None
+
+
+def wake(s: Store, rid: str, wid: tuple, data: Any) -> tuple[Store, tuple]:
+    refused = closed_to(s, rid, wid)
+    if refused:
+        return s, refused
+    w = wait_of(get(s, rid), wid)
     if w.cand is not None:  # a candidate on offer is overtaken
         s = mod_wait(unoffer(s, rid, wid, False), rid, wid, cand=None)
     return mail(mod_wait(s, rid, wid, state="resolved", by=data), rid, "wake", wid, data), ("Woken",)
+
+
+def elapse(s: Store, rid: str, wid: tuple) -> tuple[Store, tuple]:
+    """The holder is to close the wait as its deadline would; it stays open, so what came before still counts."""
+    refused = closed_to(s, rid, wid)
+    if refused:
+        return s, refused
+    asked = any(e[1:3] == ("timeout", wid) for e in get(s, rid).box)
+    return (s if asked else mail(s, rid, "timeout", wid, None)), ("Woken",)
 
 
 def publish(s: Store, eid: str, etype: str, key: str | None, ok: bool = True) -> tuple[Store, tuple]:
@@ -317,10 +335,12 @@ def accept(s: Store) -> tuple[Store, tuple]:
         s, a = submit(s, rid, arg)
     elif kind == "resume" and r is not None:
         s, a = wake(s, rid, arg, ("msg", arg))
+    elif kind == "timeout" and r is not None:
+        s, a = elapse(s, rid, arg)
     elif kind == "cancel" and r is not None:
         s, a = cancel(s, rid)
     else:
-        a = ("Dead", "no_run" if kind in ("resume", "cancel") else "unknown_kind")
+        a = ("Dead", "no_run" if kind in ("resume", "timeout", "cancel") else "unknown_kind")
     if a[0] in ("Dead", "Tombstoned", "Conflict") or (bug("dead_letter_of_live") and a[0] == "AlreadyResolved"):
         s = s._replace(dead=(*s.dead, (no, str(a[-1]).lower())))
     return s, a

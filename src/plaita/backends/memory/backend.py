@@ -107,12 +107,13 @@ class MemoryBackend(GatedRuns, GatedInbox, GatedDesk, GatedQueries):
             return
         self._memory.stirred.clear()
 
-    async def announce(self, process: Process) -> None:
+    async def announce(self, process: Process) -> bool:
         def verb(rows: Rows) -> None:
             if not rows.shelf.renew_process(process):
                 rows.shelf.add_process(process)
 
         await self._memory.write(verb)
+        return True
 
     async def withdraw(self, holder: str) -> None:
         def verb(rows: Rows) -> None:

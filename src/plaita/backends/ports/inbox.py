@@ -6,6 +6,7 @@ from plaita.backends.gate import Gate
 from plaita.backends.rows import Rows
 from plaita.backends.verbs.accept import accept, offer
 from plaita.backends.verbs.letters import discard, replay
+from plaita.base.ids import check_cursor
 from plaita.ports.inbox import (
     Accepted,
     DeadLetter,
@@ -33,6 +34,7 @@ class GatedInbox:
         return await self._gate.write(lambda rows: accept(rows, n))
 
     async def dead_letters(self, *, limit: int = 100, cursor: str = "") -> tuple[list[DeadLetter], str]:
+        check_cursor(cursor)
         found = self._gate.read(lambda rows: rows.messages.dead(limit + 1, cursor))
         following = found[limit - 1].letter_id if len(found) > limit else ""
         return found[:limit], following

@@ -13,6 +13,7 @@ from redis.asyncio import Connection, SSLConnection, UnixDomainSocketConnection
 from redis.asyncio.retry import Retry
 from redis.asyncio.sentinel import MasterNotFoundError, Sentinel
 from redis.backoff import NoBackoff
+from redis.exceptions import ResponseError
 
 from plaita.base.errors import InputError, Unavailable
 
@@ -57,10 +58,17 @@ class Address:
     async def _master(self) -> tuple[str, int]:
         said = {**self.sentinel_options, **_quiet(), "socket_timeout": CONNECT_S}
         sentinel: Any = cast(Any, Sentinel)(self.hosts, sentinel_kwargs={**said, "ssl": self.kind.startswith("rediss")})
+        asked = ", ".join(f"{host}:{port}" for host, port in self.hosts)
         try:
             host, port = await sentinel.discover_master(self.service)
+        except ResponseError as e:
+            if "SENTINEL" not in str(e):
+                raise
+            raise Unavailable(
+                f"the store {self.name} cannot be reached: {asked} answers, and is no Sentinel",
+                "redis://HOST:PORT/DB is the URL of a server itself",
+            ) from None
         except MasterNotFoundError:
-            asked = ", ".join(f"{host}:{port}" for host, port in self.hosts)
             raise Unavailable(
                 f"the store {self.name} cannot be reached: no Sentinel of {asked} knows a master {self.service!r}",
                 "check the Sentinels and the name of the service",

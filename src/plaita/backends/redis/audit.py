@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 from plaita.backends.audit import audit
 from plaita.backends.memory.backend import MemoryRows
 from plaita.backends.memory.tables import Tables
-from plaita.backends.redis.codec import pairs
+from plaita.backends.redis.codec import pairs_of_text
 from plaita.backends.redis.snapshot import read_tables
 from plaita.backends.redis.talk import Talk
 from plaita.backends.rows import WaitRow
@@ -21,7 +21,7 @@ async def audit_store(talk: Talk) -> list[str]:
     talk = talk.aside()
     tables = await read_tables(talk)
     now_ms: int = await talk.run("now")
-    quotas = pairs(await talk.call("HGETALL", talk.key("tenant_quota")))
+    quotas = pairs_of_text(await talk.foreign("HGETALL", talk.key("tenant_quota")) or ())
     issues = audit(MemoryRows(tables, talk.limits, now_ms), {tenant: _cap(said) for tenant, said in quotas.items()})
     for check in (_of_status, _of_slots, _of_waits):
         issues += [issue async for issue in check(talk, tables)]

@@ -56,7 +56,7 @@ class RedisBackend(RedisRuns, RedisInbox):
         prefix: str = PREFIX,
     ) -> None:
         address = read_address(url)
-        self._links = Links(Link(address), Link(address))
+        self._links = Links(Link(address), Link(address), Link(address))
         limits = limits or Limits(lease=plan_lease(lease_ms), cap=cap)
         super().__init__(Talk(self._links, limits, clock, prefix))
         self._brought = set()
@@ -66,6 +66,8 @@ class RedisBackend(RedisRuns, RedisInbox):
         self.published = PublishedLayout(self._talk)
         """Rows and flows of the published system."""
         self._announced: dict[str, Process] = {}
+        self._heard: set[str] = set()
+        self._forgotten: set[str] = set()
         self._reminder: asyncio.Task[None] | None = None
         self._flags = FlagWatch(self._talk)
         self._owner = os.getpid()
@@ -91,9 +93,11 @@ class RedisBackend(RedisRuns, RedisInbox):
         self._hints.on_message(self._talk.key("control", instance), tell)
         return True
 
-    async def announce(self, process: Process) -> None:
+    async def announce(self, process: Process) -> bool:
         self._announced[process.holder] = process
         await self._say_alive(process)
+        is_forgotten = process.holder in self._forgotten
+        self._forgotten.discard(process.holder)
         await self._talk.tidy()
         # The cap may be another one than that of the process that let runs wait for a slot.
         while await self._talk.run("promote_all", n=PROMOTED_AT_ONCE) == PROMOTED_AT_ONCE:
@@ -101,9 +105,10 @@ class RedisBackend(RedisRuns, RedisInbox):
         if self._reminder is None or self._reminder.done():
             self._reminder = asyncio.create_task(self._remind())
         self._flags.begin()
+        return not is_forgotten
 
     async def _say_alive(self, process: Process) -> None:
-        await self._talk.run(
+        was_there = await self._talk.run(
             "announce",
             holder=process.holder,
             record=process_bytes(process),
@@ -111,6 +116,9 @@ class RedisBackend(RedisRuns, RedisInbox):
             instance=process.facts.instance,
             shown=self._shown(process),
         )
+        if process.holder in self._heard and not was_there:
+            self._forgotten.add(process.holder)
+        self._heard.add(process.holder)
 
     def _shown(self, process: Process) -> bytes:
         """The record of the documented registry; empty for a process that is not to be listed."""
@@ -130,6 +138,7 @@ class RedisBackend(RedisRuns, RedisInbox):
 
     async def withdraw(self, holder: str) -> None:
         self._announced.pop(holder, None)
+        self._heard.discard(holder)
         raw = await self._talk.call("GET", self._talk.key("process", holder))
         if raw is not None and (shown := self._shown(in_state(process_of(raw), "stopped"))):
             place = self._talk.key("registry", process_of(raw).facts.instance)

@@ -152,7 +152,7 @@ def failed_node(error: bytes | None) -> str | None:
 
 
 def arm_args(arms: Sequence[Arm]) -> list[Arg]:
-    """Thirteen values an arm; what is absent or false is empty."""
+    """Fourteen values an arm; what is absent or false is empty."""
     args: list[Arg] = []
     for arm in arms:
         task = arm.task
@@ -166,6 +166,7 @@ def arm_args(arms: Sequence[Arm]) -> list[Arg]:
         else:
             approvers = encode(sorted(set(task.approvers)) or [EVERYBODY])
             args += (new_id()[:TASK_ID_LENGTH], spec_bytes(task), approvers)
+        args.append(arm.wanted)
     return args
 
 

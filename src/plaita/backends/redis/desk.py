@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
+import json
 from contextlib import suppress
+from dataclasses import replace
 
 from plaita.backends.redis.codec import EVERYBODY, pairs, task_of
-from plaita.backends.redis.published import PublishedLayout
+from plaita.backends.redis.published import LATEST, PublishedLayout
 from plaita.backends.redis.talk import Talk
 from plaita.backends.task_codec import vote_bytes
 from plaita.backends.verbs.match import digest_of
 from plaita.base.errors import FlowLoadError, InputError
-from plaita.base.json import decode
+from plaita.base.json import Json, decode
+from plaita.core.closure import definition_of
 from plaita.core.taking_over import definition_of_row
 from plaita.ports.events import Published
 from plaita.ports.flows import FlowVersion
@@ -94,11 +98,26 @@ class RedisDesk:
         return found
 
     async def publish_flow(self, flow_id: str, version: str, closure: str) -> FlowVersion:
-        now_ms: int = await self._talk.run("publish_flow", flow=flow_id, version=version, closure=closure)
-        return FlowVersion(flow_id, version, closure, now_ms)
+        document = await self.closure(closure)
+        definition = None if document is None else definition_of(document)
+        return await self._publish(FlowVersion(flow_id, version, closure, 0), definition)
+
+    async def _publish(self, flow: FlowVersion, definition: Json) -> FlowVersion:
+        """``definition``: what is shown in the documented layout; ``None`` for what is there already."""
+        now_ms: int = await self._talk.run(
+            "publish_flow",
+            flow=flow.flow_id,
+            version=flow.version,
+            closure=flow.closure,
+            definition=None if definition is None else json.dumps(definition, ensure_ascii=False),
+            unnamed=not (definition or {}).get("version"),
+        )
+        return replace(flow, published_ms=now_ms)
 
     async def flow(self, flow_id: str, version: str = "") -> FlowVersion | None:
         """One version, or the latest. One that only the published system has becomes one of ours."""
+        if version == LATEST and await self._shows_latest(flow_id):
+            version = ""
         found = await self._own_flow(flow_id, version)
         if found is None and await self._bring_flow(flow_id, version):
             found = await self._own_flow(flow_id, version)
@@ -113,6 +132,12 @@ class RedisDesk:
         raw = await self._talk.call("GET", self._talk.key("version", flow_id, version))
         return None if raw is None else FlowVersion(flow_id, version, *decode(raw))
 
+    async def _shows_latest(self, flow_id: str) -> bool:
+        """Whether what is ``latest`` in the documented layout was published here, and by nobody else since."""
+        shown = await self._talk.call("HGET", self._talk.key("shown_latest"), flow_id)
+        text = shown and await self._talk.call("GET", self._talk.key("published_flow", "", f"{flow_id}:{LATEST}"))
+        return bool(text) and hashlib.sha1(text, usedforsecurity=False).hexdigest() == shown.decode()
+
     async def _bring_flow(self, flow_id: str, version: str) -> bool:
         """Publish here what is published there, the latest last; what cannot be loaded is left out. Was there any?"""
         published = PublishedLayout(self._talk)
@@ -120,6 +145,8 @@ class RedisDesk:
             # It refers to itself.
             return False
         there = await published.flow_versions("default", flow_id)
+        if LATEST in there and await self._shows_latest(flow_id):
+            there.remove(LATEST)
         if not there or version not in ("", *there):
             return False
         self._brought.add(flow_id)
@@ -130,7 +157,7 @@ class RedisDesk:
                         brought = await definition_of_row(self, published, "default", flow_id, name)
                         if brought is not None:
                             await self.put_closure(brought.found.closure, brought.document)
-                            await self.publish_flow(flow_id, name, brought.found.closure)
+                            await self._publish(brought.found, None)
         finally:
             self._brought.discard(flow_id)
         return True

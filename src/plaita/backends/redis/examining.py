@@ -19,6 +19,13 @@ FULL: Final = (0.8, 0.95)
 """Of the memory that the server may use: from the first on it is a warning, from the second on a failure."""
 CROWDED: Final = 0.9
 
+TYPES: Final = (
+    ("stream", "inbox"), ("stream", "dlq"), ("stream", "replay_audit"), ("hash", "counters"),
+    ("hash", "tenant_quota"), ("hash", "tenant_status"), ("string", "tenant_epoch"), ("zset", "running", "default"),
+    ("zset", "execution_index", ""), ("set", "published_flows", ""),
+)  # fmt: skip
+"""The type of each documented key that there is once, and what it is made of."""
+
 Info = Mapping[str, str]
 
 
@@ -31,16 +38,30 @@ async def examine(talk: Talk, clock: Clock | None = None) -> list[Finding]:
     if not info:
         return [
             Finding("server", "warning", "this user may not ask the server about itself", "ACL SETUSER … +info"),
+            *await _types(talk),
             await _latency(talk, clock or SystemClock()),
         ]
     return [
         *_server(info),
+        *await _types(talk),
         *_persistence(info, await _setting(talk, "appendfsync"), await _setting(talk, "save")),
         *_eviction(info),
         *_memory(info),
         *_clients(info),
         await _latency(talk, clock or SystemClock()),
     ]
+
+
+async def _types(talk: Talk) -> list[Finding]:
+    """Keys that hold something that the store cannot have written; told of only when there are some."""
+    found = []
+    for expected, *parts in TYPES:
+        name = talk.key(*parts)
+        kind = (await talk.call("TYPE", name)).decode()
+        if kind not in ("none", expected):
+            told = f"{name} is of type {kind}; the store keeps a {expected} there"
+            found.append(Finding("keys", "failed", told, f"end what writes it, then RENAME {name} to look at it later"))
+    return found
 
 
 async def _setting(talk: Talk, name: str) -> str:

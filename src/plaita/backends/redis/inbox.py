@@ -8,6 +8,7 @@ from typing import Any
 from plaita.backends.redis.codec import facts_bytes, pairs
 from plaita.backends.redis.desk import RedisDesk, published
 from plaita.backends.redis.entries import Entry, entry_of, envelope, foreign_words, quotation, refusal
+from plaita.backends.redis.keys import subscription_id
 from plaita.backends.redis.letters import RedisLetters
 from plaita.backends.redis.queries import RedisQueries
 from plaita.backends.redis.runs import cancelled, reopened, woken
@@ -161,8 +162,13 @@ class RedisInbox(RedisLetters, RedisDesk, RedisQueries):
         raise NotImplementedError
 
     async def _named_here(self, order: Aimed, run: RunView | None) -> Aimed:
-        """A wait that was taken over is still called by its subscription."""
-        if not isinstance(order, Answer | Elapse) or run is None or "@" in order.binding.wait_id:
+        """A wait that is called by its subscription; one that was taken over by that which it had."""
+        if not isinstance(order, Answer | Elapse) or run is None:
+            return order
+        own = order.binding.wait_id.removeprefix(subscription_id(run.run_id, ""))
+        if own != order.binding.wait_id:
+            return replace(order, binding=replace(order.binding, wait_id=WaitId(own)))
+        if "@" in own:
             return order
         frames = pairs(await self._talk.call("HGETALL", self._talk.key("frames", run.run_id)))
         for wait_id, pending in pending_of(frames).items():

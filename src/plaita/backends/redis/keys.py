@@ -87,10 +87,17 @@ NAMES: Final[dict[str, str]] = {
     "registry": "registry:flow_worker:{0}",
     "control": "control:{0}",
     "hints": "hints",
-    # definitions of the published system; {0} is the part of a tenant, with its colon
+    # who waits for what, in the documented layout
+    "subscription": "subscription:data:{0}",
+    "subscription_type": "subscription:type:{0}",
+    "subscription_correlation": "subscription:correlation:{0}",
+    "subscription_flow": "subscription:flow:{0}",
+    "subscription_node": "subscription:node:{0}",
+    # definitions in the documented layout; {0} is the part of a tenant, with its colon
     "published_flow": "{0}flow:{1}",
     "published_flows": "{0}flow_list",
     "published_versions": "{0}flow_versions:{1}",
+    "shown_latest": "flows.latest",
     # what programs publish and look at, in the documented layout
     "published": "event:events:{0}",
     "published_types": "event:types:{0}",
@@ -112,6 +119,11 @@ RESERVED: Final = frozenset(template.partition(":")[0] for template in NAMES.val
 def is_mirrored(run_id: str, tenant: str) -> bool:
     """Whether the documented layout can spell a run: other names would write over keys that mean something else."""
     return run_id != "index" and tenant not in RESERVED and ":" not in run_id + tenant
+
+
+def subscription_id(run_id: str, wait_id: str) -> str:
+    """The id under which programs of the documented layout know a wait."""
+    return f"{run_id}|{wait_id}"
 
 
 def partition(tenant: str) -> str:

@@ -10,7 +10,9 @@ from plaita.backends.redis.entries import GENERATIONS, LEGACY, SCHEMA_VERSION
 from plaita.backends.redis.talk import Talk
 from plaita.backends.verbs.letters import ALREADY, WAITING, Planned, Refused, plan_replay, reason_of, was_deleted
 from plaita.base.errors import InputError
+from plaita.base.ids import check_cursor
 from plaita.base.json import Json, encode, parse
+from plaita.base.moment import LATEST_MS
 from plaita.ports.inbox import (
     DeadLetter,
     Deed,
@@ -35,6 +37,7 @@ class RedisLetters:
     _talk: Talk
 
     async def dead_letters(self, *, limit: int = 100, cursor: str = "") -> tuple[list[DeadLetter], str]:
+        check_cursor(cursor, _ID)
         found = await self._talk.call(
             "XRANGE", self._talk.key("dlq"), f"({cursor}" if cursor else "-", "+", "COUNT", limit + 1
         )
@@ -102,7 +105,7 @@ def _letter(letter_id: str, flat: list[bytes], marker: bytes | None) -> DeadLett
     died, born = said.get("dead_lettered_at"), int(letter_id.partition("-")[0])
     return DeadLetter(
         Message(_name(fields, said), body, _at(fields, said, born)), reason, detail,
-        round(died * 1000) if isinstance(died, int | float) else born, letter_id, _attempts(marker),
+        _ms_of(died, born), letter_id, _attempts(marker),
         _whole(said.get("schema_version")), SCHEMA_VERSION, bool(said.get("truncated")) and "body" not in fields,
     )  # fmt: skip
 
@@ -130,6 +133,12 @@ def _at(fields: dict[str, bytes], said: dict[str, Json], born: int) -> int:
     source = said.get("source_id")
     texts = (fields.get("at", b"").decode(errors="replace"), str(source).partition("-")[0])
     return next((int(text) for text in texts if text.isascii() and text.isdecimal() and len(text) < 16), born)
+
+
+def _ms_of(seconds: Json, otherwise: int) -> int:
+    """Seconds since 1970 as others wrote them, in milliseconds; ``otherwise`` for what is no time that can be shown."""
+    is_time = isinstance(seconds, int | float) and not isinstance(seconds, bool) and 0 <= seconds <= LATEST_MS / 1000
+    return round(seconds * 1000) if is_time else otherwise
 
 
 def _attempts(marker: bytes | None) -> int:
@@ -169,7 +178,7 @@ def _facts(letter_id: str, actor: str, said: dict[str, Json], plan: Planned | Re
 def _deed(letter_id: str, deed: dict[str, bytes]) -> Deed:
     text = {name: value.decode(errors="replace") for name, value in deed.items()}
     at = text.get("ts", "")
-    at_ms = round(float(at) * 1000) if at.replace(".", "", 1).isdecimal() else 0
+    at_ms = _ms_of(float(at), 0) if at.replace(".", "", 1).isdecimal() else 0
     action: Any = text.get("action", "").removeprefix("dlq.")
     forced, entry = text.get("force") == "1", text.get("target_message_id", "")
     return Deed(letter_id, at_ms, action, text.get("actor", ""), text.get("result", ""), forced, entry)

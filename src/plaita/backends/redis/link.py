@@ -90,6 +90,11 @@ class Link:
         """Send one command; its reply as bytes, numbers and lists."""
         return self._put(_Asked(packed(*command), self._future()))
 
+    @property
+    def line(self) -> object:
+        """The open connection, another one after it was lost; ``None`` while there is none."""
+        return self._line
+
     async def close(self) -> None:
         """Give the connection back; what still waits, and whatever comes later, is ``Unavailable``."""
         self._closed = True

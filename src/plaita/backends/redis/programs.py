@@ -88,7 +88,7 @@ class Programs:
 
     async def event(self, event_id: str) -> bytes | None:
         """The record of an event, JSON bytes."""
-        found: bytes | None = await self._talk.call("GET", self._talk.key("published", event_id))
+        found: bytes | None = await self._talk.foreign("GET", self._talk.key("published", event_id))
         return found
 
     async def _types(self) -> list[bytes]:

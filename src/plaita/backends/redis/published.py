@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from plaita.backends.redis.keys import partition
+from plaita.backends.redis.refusals import OtherType
 from plaita.backends.redis.talk import Talk
 
 _AT_ONCE = 200
@@ -19,7 +20,7 @@ class PublishedLayout:
         return await self._members(self._key("published_flows", tenant))
 
     async def flow_versions(self, tenant: str, flow_id: str) -> list[str]:
-        if not await self._talk.call("SISMEMBER", self._key("published_flows", tenant), flow_id):
+        if not await self._talk.foreign("SISMEMBER", self._key("published_flows", tenant), flow_id):
             return []
         return sorted(await self._members(self._key("published_versions", tenant, flow_id)), key=_rank)
 
@@ -28,7 +29,9 @@ class PublishedLayout:
         chosen = version or (versions[-1] if versions else "")
         if chosen not in versions:
             return None
-        found: bytes | None = await self._talk.call("GET", self._key("published_flow", tenant, f"{flow_id}:{chosen}"))
+        found: bytes | None = await self._talk.foreign(
+            "GET", self._key("published_flow", tenant, f"{flow_id}:{chosen}")
+        )
         return found
 
     async def tenants(self) -> list[str]:
@@ -47,22 +50,27 @@ class PublishedLayout:
 
     async def page(self, tenant: str, cursor: str = "") -> tuple[list[str], str]:
         index = self._key("execution_index", tenant)
-        following, flat = await self._talk.call("ZSCAN", index, cursor or "0", "COUNT", _AT_ONCE)
+        there = await self._talk.foreign("ZSCAN", index, cursor or "0", "COUNT", _AT_ONCE)
+        following, flat = there or (b"0", ())
         return [name.decode(errors="replace") for name in flat[::2]], "" if following == b"0" else following.decode()
 
     async def row(self, tenant: str, execution_id: str) -> bytes | None:
-        found: bytes | None = await self._talk.call("GET", self._key("execution", tenant, execution_id))
+        try:
+            found: bytes | None = await self._talk.call("GET", self._key("execution", tenant, execution_id))
+        except OtherType:
+            # There is something, and it is no row.
+            return b""
         return found
 
     async def lease(self, tenant: str, execution_id: str) -> str:
-        found = await self._talk.call("GET", self._key("execution_lease", tenant, execution_id))
+        found = await self._talk.foreign("GET", self._key("execution_lease", tenant, execution_id))
         return "" if found is None else found.decode(errors="replace")
 
     def _key(self, name: str, tenant: str, *rest: str) -> str:
         return self._talk.key(name, partition(tenant), *rest)
 
     async def _members(self, key: str) -> list[str]:
-        return sorted(name.decode(errors="replace") for name in await self._talk.call("SMEMBERS", key))
+        return sorted(name.decode(errors="replace") for name in await self._talk.foreign("SMEMBERS", key) or ())
 
 
 def _rank(version: str) -> tuple[int, list[int], str]:

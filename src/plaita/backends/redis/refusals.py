@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Final
 
 from redis.exceptions import (
@@ -24,9 +25,14 @@ STOPPED: Final = "killed by user"
 NO_LIBRARY: Final = "Library not found"
 """Another process removed it meanwhile."""
 FORBIDDEN: Final = "The user executing the script can't"
+OTHER_TYPE: Final = "WRONGTYPE"
 MISTAKE: Final = "MISTAKE "
 """How a script says that its caller made a mistake: nothing was written."""
 LOGIN_HINT: Final = "check user and password of the URL, and what the user may do"
+
+
+class OtherType(Unavailable):
+    """A key holds something of another type than the store keeps there: somebody else wrote it."""
 
 
 def error_of(name: str, error: ResponseError) -> Exception:
@@ -43,6 +49,9 @@ def error_of(name: str, error: ResponseError) -> Exception:
         return Unavailable(f"the store {name} refuses this user: {text}", LOGIN_HINT)
     if isinstance(error, ReadOnlyError | MasterDownError) or text.startswith(PASSING) or STOPPED in text:
         return Unavailable(f"the store {name} cannot now: {text}", "try again in a moment")
+    if text.startswith(OTHER_TYPE):
+        told = f"the store {name} cannot be used: somebody wrote something of another type to one of its keys"
+        return OtherType(told, "plaita doctor names the key; RENAME it, and what waits goes on")
     if text.startswith("DENIED"):
         return Unavailable(f"the store {name} lets nobody in: {text.partition('.')[0]}", LOGIN_HINT)
     if NO_LIBRARY in text:
@@ -73,6 +82,9 @@ def gone(name: str) -> Unavailable:
 
 
 def _reason(why: object) -> object:
-    """What the system said, when the client library only passes it on."""
-    cause = getattr(why, "__cause__", None)
-    return (cause.strerror or cause) if isinstance(cause, OSError) else why
+    """What the system said, when the client library only passes it on. An error number says it best; the resolver of
+    names has numbers below 0 of its own."""
+    cause = getattr(why, "__cause__", None) or getattr(why, "__context__", None)
+    if not isinstance(cause, OSError):
+        return why
+    return os.strerror(cause.errno) if cause.errno and cause.errno > 0 else cause.strerror or cause

@@ -64,10 +64,12 @@ class RedisRuns:
         return self._talk.limits.lease.lease_ms
 
     async def submit(self, start: Submission) -> Submitted | SubmitConflict | Tombstoned:
-        word, *found = await self._talk.run("submit", **start_args(start), parent=parent_bytes(start.parent))
+        (word, *found), durability = await self._talk.run_durably(
+            "submit", **start_args(start), parent=parent_bytes(start.parent)
+        )  # fmt: skip
         if word == b"submitted":
             run_id, incarnation, there = found
-            return Submitted(RunId(run_id.decode()), incarnation.decode(), bool(there), self._talk.durability)
+            return Submitted(RunId(run_id.decode()), incarnation.decode(), bool(there), durability)
         return _refused_start(word, start.run_id)
 
     async def adopt(self, start: Submission, state: Adoption) -> Adopted | SubmitConflict | Tombstoned:

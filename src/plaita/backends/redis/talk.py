@@ -5,36 +5,45 @@ from __future__ import annotations
 from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from plaita.backends.limits import Limits
 from plaita.backends.redis.keys import PREFIX, key
 from plaita.backends.redis.link import Link
+from plaita.backends.redis.refusals import OtherType
 from plaita.backends.redis.scripts import GIVEN_CLOCK, LIBRARIES, SERVER_CLOCK, Arg, Scripts
 from plaita.base.clock import Clock
+from plaita.base.errors import Unavailable
+
+Durability = Literal["local", "replica"]
 
 BULK: Final = frozenset(("publish", "carry_on", "prune"))
 """Verbs whose replies may be long in coming: those of runs do not wait behind them."""
 
 
+EDGES: Final = frozenset(("submit", "adopt", "wake", "decide", "publish", "cancel"))
+"""Verbs that accept something from outside, which a replica is to have before the caller is told."""
+
+
 @dataclass(frozen=True, slots=True)
 class Links:
-    """The connections of one process: for the verbs of runs, and for what is large."""
+    """The connections of one process: for the verbs of runs, for what is large, and for what waits for a replica."""
 
     main: Link
     bulk: Link
+    edge: Link
 
     async def close(self) -> None:
-        """Give both back."""
-        await self.main.close()
-        await self.bulk.close()
+        """Give all of them back."""
+        for link in (self.main, self.bulk, self.edge):
+            await link.close()
 
 
 class Talk:
     """``clock`` ``None``: the server's own time; another clock is sent along with every verb."""
 
     def __init__(self, links: Links, limits: Limits, clock: Clock | None, prefix: str = PREFIX) -> None:
-        self.limits, self.durability = limits, "local"
+        self.limits = limits
         self._links, self._clock, self._prefix = links, clock, prefix
         self._streams = limits.streams.keys(prefix)
         self._scripts = Scripts(limits, prefix=prefix, clock=SERVER_CLOCK if clock is None else GIVEN_CLOCK)
@@ -48,16 +57,43 @@ class Talk:
 
     async def run(self, verb: str, **values: Any) -> Any:
         """Run a verb; its reply. Raises ``Unavailable``: the outcome is unknown."""
+        reply, _ = await self.run_durably(verb, **values)
+        return reply
+
+    async def run_durably(self, verb: str, **values: Any) -> tuple[Any, Durability]:
+        """Run a verb; its reply, and what keeps its effect. What comes from outside and what ends a run waits for a
+        replica where the limits say so; when none has it in time that is counted. Raises ``Unavailable``."""
+        waits = self.limits.confirm_ms and (verb in EDGES or (verb == "settle" and values["kind"] == "end"))
         script = self._scripts[verb]
         args = script.pack(**values)
         if self._clock is not None:
             args.append(self._clock.now_ms())
+        if waits:
+            reply = await self._links.edge.run(script, args)
+            return reply, await self._confirmed()
         link = self._links.bulk if verb in BULK else self._links.main
-        return await link.run(script, args)
+        return await link.run(script, args), "local"
+
+    async def _confirmed(self) -> Durability:
+        """Whether a replica has what was written last on this connection. One that was opened since knows nothing."""
+        link = self._links.edge
+        line = link.line
+        with suppress(Unavailable):
+            if await link.call("WAIT", 1, self.limits.confirm_ms) and link.line is line:
+                return "replica"
+        with suppress(Unavailable):
+            await link.call("HINCRBY", self.key("counters"), "replica_missed", 1)
+        return "local"
 
     async def call(self, *command: Arg) -> Any:
         """A plain read."""
         return await self._links.main.call(*command)
+
+    async def foreign(self, *command: Arg) -> Any:
+        """A plain read of a key that others write; ``None`` where it holds something of another type."""
+        with suppress(OtherType):
+            return await self.call(*command)
+        return None
 
     async def tidy(self) -> None:
         """Remove the libraries of other releases and limits: whoever still uses one loads it again."""
@@ -71,5 +107,5 @@ class Talk:
     def aside(self) -> Talk:
         """The same, with everything on the connection for what is large."""
         talk = copy(self)
-        talk._links = Links(self._links.bulk, self._links.bulk)
+        talk._links = Links(self._links.bulk, self._links.bulk, self._links.edge)
         return talk

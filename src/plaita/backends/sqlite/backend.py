@@ -82,8 +82,8 @@ class SqliteBackend(GatedRuns, GatedInbox, GatedDesk, GatedQueries):
             return timeout_ms
         return min(timeout_ms, due - now if due > now else OVERDUE_MS)
 
-    async def announce(self, process: Process) -> None:
-        await self._processes.announce(process)
+    async def announce(self, process: Process) -> bool:
+        return await self._processes.announce(process)
 
     async def withdraw(self, holder: str) -> None:
         await self._processes.withdraw(holder)

@@ -18,9 +18,10 @@ class LockedProcesses:
         self._sqlite, self._path = gate, path
         self._announced: dict[str, int] = {}
 
-    async def announce(self, process: Process) -> None:
-        if process.holder in self._announced and await self._sqlite.write(lambda r: r.shelf.renew_process(process)):
-            return
+    async def announce(self, process: Process) -> bool:
+        is_new = process.holder not in self._announced
+        if not is_new and await self._sqlite.write(lambda r: r.shelf.renew_process(process)):
+            return True
         # The lock is taken inside the transaction: nobody sees the row of a process that does not hold its byte yet.
         locks = lock_file(self._path)
         tried: list[int] = []
@@ -37,6 +38,7 @@ class LockedProcesses:
             if byte != number:
                 locks.let_go(byte)
         self._announced[process.holder] = number
+        return is_new
 
     async def withdraw(self, holder: str) -> None:
         def verb(rows: Rows) -> None:

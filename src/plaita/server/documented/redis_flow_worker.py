@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from plaita.backends.limits import Limits, Streams
+from plaita.backends.configured import limits_of
+from plaita.backends.limits import Streams
+from plaita.base.clock import new_id
 from plaita.base.duration import DAY_MS
 from plaita.base.errors import InputError
 from plaita.core.callback import FlowCallback
@@ -17,13 +20,17 @@ from plaita.policy.lease import plan_lease
 from plaita.server.documented.flow_worker import FlowWorker
 from plaita.server.execution_lease import ExecutionLease
 from plaita.server.task_queue import DEFAULT_CONSUMER_GROUP
+from plaita.server.worker import measuring as shown
+from plaita.server.worker.alerts import Sender
 from plaita.server.worker.bridge import Looking, bridged
+from plaita.server.worker.showing import reporting, served
 from plaita.server.worker.worker import Surroundings, Worker, WorkerOptions
 from plaita.settings import current_settings
 from plaita.settings.current import environment
+from plaita.settings.declared import WorkerSettings
 from plaita.storage.base import ExecutionStorage, FlowStorage
 from plaita.storage.redis import redis_store, url_of
-from plaita.telemetry import LogTelemetry
+from plaita.telemetry.exposition import check_package
 
 if TYPE_CHECKING:
     from plaita.backends.redis import RedisBackend
@@ -45,9 +52,11 @@ class RedisFlowWorker(FlowWorker):
     """A ``FlowWorker`` whose ``run`` takes messages from the stream ``queue_name`` and moves whatever is due.
 
     ``redis_url`` or ``redis_client`` say where the store is. Of the other parameters ``consumer_group``,
-    ``claim_min_idle_ms``, ``lease_ttl_seconds`` (of the settings when absent), ``max_deliveries``, ``dlq_key``,
-    ``concurrency`` and ``callback_handlers`` count. The rest is accepted and has no effect: the store announces its
-    workers, tells them at once, and cuts what is cancelled. Raises ``InputError`` with everything that is wrong.
+    ``claim_min_idle_ms``, ``lease_ttl_seconds``, ``max_deliveries``, ``dlq_key``, ``concurrency``,
+    ``callback_handlers``, ``metrics_port``, ``metrics_host`` and ``alert_webhook`` count; where they are ``None`` and
+    for all else it is as the settings say. The rest is accepted and has no effect: the store announces its workers,
+    tells them at once, and cuts what is cancelled. Raises ``InputError`` with everything that is wrong, and
+    ``NotSupported`` for a ``metrics_port`` without the package that writes the page.
     """
 
     def __init__(
@@ -94,16 +103,17 @@ class RedisFlowWorker(FlowWorker):
         self.redis_url = redis_url if redis_client is None else url_of({}, redis_client)
         self.queue_name, self.consumer_group = queue_name, consumer_group
         self.dlq_key = dlq_key or f"{queue_name}:dlq"
-        self._attempts_max, self._concurrency = max_deliveries, concurrency
-        settings = current_settings().store
-        self._limits = Limits(
+        self._concurrency = concurrency
+        settings = current_settings()
+        streams = Streams(queue_name, self.dlq_key, consumer_group, settings.store.consumer_group_start)
+        self._limits = replace(
+            limits_of(settings, environment(), streams),
             lease=plan_lease(round(lease_s * 1000)),
             tries_max=max_deliveries,
-            row_ttl_ms=settings.retention_days * DAY_MS,
             claim_min_idle_ms=claim_min_idle_ms,
-            dlq_max=settings.dlq_max_len,
-            streams=Streams(queue_name, self.dlq_key, consumer_group, settings.consumer_group_start),
         )
+        given = {"metrics_port": metrics_port, "metrics_host": metrics_host, "alert_webhook": alert_webhook}
+        self._own = _with(settings.worker, given)
         self._shift: _Shift | None = None
         self._drains, self._ended = threading.Event(), threading.Event()
 
@@ -161,20 +171,40 @@ class RedisFlowWorker(FlowWorker):
             drain_ms=settings.worker.drain_timeout_ms,
             timezone=settings.engine.timezone,
             active_ms_max=settings.engine.execution_deadline_ms,
-            attempts_max=self._attempts_max,
+            attempts_max=self._limits.tries_max,
+            definition_change=settings.worker.definition_change,
             env=environment(),
             retention_ms=settings.store.retention_days * DAY_MS,
         )
-        around = Surroundings(callbacks=self.callback_handlers)
-        worker = Worker(store, options, around, renewal_opener=self._open)
-        self._shift = _Shift(worker, asyncio.get_running_loop(), asyncio.Event())
-        if self._drains.is_set():
-            self._shift.stop.set()
-        try:
-            async with bridged(store, store.programs, LogTelemetry(), _looking()):
-                await worker.run(self._shift.stop)
-        finally:
-            await store.close()
+        limits, holder = self._limits, new_id()
+        sender = Sender(self.queue_name, self.dlq_key, limits.dlq_max, holder)
+        async with AsyncExitStack() as stack:
+            stack.push_async_callback(store.close)
+            reports = await stack.enter_async_context(
+                reporting(self._own.alert_webhook, sender, counts=bool(self._own.metrics_port))
+            )
+            around = Surroundings(telemetry=reports.telemetry, callbacks=self.callback_handlers)
+            worker = Worker(store, replace(options, holder=holder), around, renewal_opener=self._open)
+            self._shift = _Shift(worker, asyncio.get_running_loop(), asyncio.Event())
+            if self._drains.is_set():
+                self._shift.stop.set()
+            names = shown.Streams(
+                self.queue_name, self.consumer_group, limits.dlq_max, limits.claim_min_idle_ms, limits.tries_max
+            )  # fmt: skip
+            measures = shown.Measures(
+                worker.presence, store, around.clock, reports.counting.readings, reports.pending, names
+            )  # fmt: skip
+            await stack.enter_async_context(served(self._own.metrics_host, self._own.metrics_port, measures))
+            await stack.enter_async_context(bridged(store, store.programs, reports.telemetry, _looking()))
+            await worker.run(self._shift.stop)
+
+
+def _with(worker: WorkerSettings, given: Mapping[str, Any]) -> WorkerSettings:
+    """The settings with what is given. Raises ``NotSupported`` for pages that nothing can write."""
+    found = replace(worker, **{name: value for name, value in given.items() if value is not None})
+    if found.metrics_port:
+        check_package()
+    return found
 
 
 def _looking() -> Looking | None:

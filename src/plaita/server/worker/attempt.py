@@ -13,7 +13,7 @@ from plaita.base.json import decode
 from plaita.core.callback import FlowCallback
 from plaita.core.calls import accept_request, is_another_request
 from plaita.engine.delta import UnreadableState, restore, take_delta
-from plaita.engine.effects import Call, Cancel, Effects
+from plaita.engine.effects import Call, Cancel, Effects, Wake
 from plaita.engine.failure import FLOW_CODE, Failure
 from plaita.engine.machine import Conditions, Run, advance, next_due, open_calls, start
 from plaita.engine.program import Program
@@ -22,6 +22,7 @@ from plaita.ports.backend import Backend
 from plaita.ports.runs import (
     Block,
     Claim,
+    Closing,
     Dup,
     End,
     Lost,
@@ -34,8 +35,9 @@ from plaita.ports.runs import (
     Step,
     WaitConflict,
 )
-from plaita.ports.values import Mail, RunId, Token
+from plaita.ports.values import Mail, RunId, Token, WaitId
 from plaita.server.worker.alarm import Alarm
+from plaita.server.worker.changed import UNCHANGED, DefinitionChange, refusal_of
 from plaita.server.worker.compose import Commit, compose, error_bytes
 from plaita.server.worker.detached import spawns_of
 from plaita.server.worker.lease import LocalLease, StoreTime
@@ -65,6 +67,7 @@ class Deps:
     timezone: str | None = None
     active_ms_max: int = 1_800_000
     attempts_max: int = ATTEMPTS_MAX
+    definition_change: DefinitionChange = "pinned"
     observer: Observer | None = None
     callbacks: Sequence[FlowCallback] = ()
     draining: asyncio.Event = field(default_factory=asyncio.Event)
@@ -77,7 +80,7 @@ class Attempt:
         self.deps, self.header, self.token, self.program = deps, claim.header, claim.token, program
         self.seq = claim.header.seq
         self.lease = LocalLease(sent + claim.lease_ms)
-        self._time = StoreTime(deps.clock, claim.now_ms)
+        self._time = StoreTime(deps.clock, claim.now_ms, asyncio.get_running_loop().time)
         self._unread = Unread(claim.mailbox)
         self._cancel, self._lost = claim.cancel, False
         self._stir = asyncio.Event()
@@ -97,7 +100,7 @@ class Attempt:
     def renewed(self, answer: Renewed | Lost, sent: float) -> None:
         """A renewal was answered."""
         if isinstance(answer, Lost):
-            self._drop()
+            self._lost = True
         else:
             self._hear(answer.now_ms, answer.cancel, answer.mailbox)
             self.lease.until = max(self.lease.until, sent + answer.lease_ms)
@@ -106,12 +109,27 @@ class Attempt:
     async def run(self) -> None:
         """Move the run until it is given back. Everything unsaved is dropped when the claim is lost."""
         try:
-            machine = await self._restore()
-            if machine is not None:
-                await self._move(machine)
+            if await self._goes_on():
+                machine = await self._restore()
+                if machine is not None:
+                    await self._move(machine)
         finally:
             self._alarm.cancel()
             self._calls.close()
+
+    async def _goes_on(self) -> bool:
+        """A run that has begun ends here when its definition was published anew and that is to be refused."""
+        if self.deps.definition_change == "pinned" or not self.header.seq or self._cancel:
+            return True
+        error = await self._until_answered("flow", lambda: refusal_of(self.deps.store, self.header))
+        while error:
+            # What was answered is closed as read: an answer that comes in between is met by another look.
+            answered = [event.id for event in self._unread.take(()) if isinstance(event, Wake)]
+            closes = tuple(Closing(WaitId(wait_id), "read") for wait_id in answered)
+            step = replace(self._closing(End("error", error=error)), closes=closes, ack=self._unread.ack)
+            if not isinstance(await self._write(step), WaitConflict) or not await self._reload():
+                return False
+        return error == UNCHANGED
 
     async def _restore(self) -> Run | None:
         """The machine of the last commit. An input that violates its type ends the run, unreadable state blocks it."""
@@ -131,6 +149,7 @@ class Attempt:
         if stored is None:
             return None
         value = decode(self.header.input)
+        self._time.take_leap()
         now = self._time.now()
         try:
             if not stored:
@@ -180,6 +199,8 @@ class Attempt:
                 continue
             # A cancel stands alone.
             events = [Cancel()] if self._cancel else self._unread.take(self._calls.carry())
+            # A clock that was set, or a machine that slept, is no active time.
+            machine.now_ms += self._time.take_leap()
             effects = advance(machine, events, now_ms=self._time.now(), dice=roll())
             self._timeline.advanced(machine, effects)
             progress = bool(events) or effects.fired or self.seq == 0
@@ -192,7 +213,7 @@ class Attempt:
             if isinstance(answer, WaitConflict):
                 self.deps.telemetry.emit(told.SETTLE_REFUSED, run_id=self.header.run_id, answer="conflict")
                 self._timeline.refused()
-                again = await self._reload()
+                again = await self._restore() if await self._reload() else None
                 if again is None:
                     return
                 machine, due = again, True
@@ -201,6 +222,7 @@ class Attempt:
                 return
             self._accepted(effects, answer)
             due = effects.more
+        self.deps.telemetry.emit(told.LEASE_LOST, run_id=self.header.run_id, holder=self.deps.holder)
 
     def _has_reason(self) -> bool:
         """News, or a drain with nothing under way: the run is handed back."""
@@ -245,7 +267,7 @@ class Attempt:
                 telemetry.emit(told.RUN_ENDED, run_id=run_id, flow_id=flow_id, status=status)
         match answer:
             case Stale():
-                self._drop()
+                telemetry.emit(told.LEASE_LOST, run_id=run_id, holder=self.deps.holder)
                 if (stored := _forgotten(answer, self.token, self.seq)) is not None:
                     telemetry.emit(told.STORE_REWOUND, run_id=run_id, seq=self.seq, stored=stored)
             case Mismatch():
@@ -253,12 +275,6 @@ class Attempt:
             case Dup(seq=seq):
                 telemetry.emit(told.SETTLE_REPEATED, run_id=run_id, seq=seq)
         return answer
-
-    def _drop(self) -> None:
-        """The run is not ours any more."""
-        if not self._lost:
-            self._lost = True
-            self.deps.telemetry.emit(told.LEASE_LOST, run_id=self.header.run_id, holder=self.deps.holder)
 
     async def _until_answered(self, verb: str, ask: Callable[[], Awaitable[T]]) -> T | None:
         """While the outcome is unknown the same request is sent again. ``None``: the claim was lost meanwhile."""
@@ -280,14 +296,15 @@ class Attempt:
             self.header.run_id, self.token, self.seq + 1, following.__class__.__name__, {}, following, history=history
         )
 
-    async def _reload(self) -> Run | None:
-        """After a conflict: the machine is thrown away, what was begun or has returned is kept."""
+    async def _reload(self) -> bool:
+        """After a conflict what is stored of the run counts again, with all of its mail; what was begun or has returned
+        is kept. ``False``: the claim was lost."""
         claim = await self._until_answered("reload", lambda: self.deps.store.reload(self.header.run_id, self.token))
         if claim is None or isinstance(claim, Lost):
-            return None
+            return False
         self.header, self.seq, self._unread = claim.header, claim.header.seq, Unread()
         self._hear(claim.now_ms, claim.cancel, claim.mailbox)
-        return await self._restore()
+        return True
 
     def _begin_allowed(self) -> None:
         """Begin calls whose start is durable: never without a valid lease, after a cancel, or while draining."""

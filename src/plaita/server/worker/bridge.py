@@ -8,6 +8,8 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Final
 
+from pydantic import ValidationError
+
 from plaita.base.errors import Unavailable
 from plaita.base.json import encode, parse
 from plaita.core.saved import pending_of
@@ -31,7 +33,11 @@ def read_event(raw: bytes) -> Event:
     found = parse(raw, "the event")
     if not isinstance(found, dict):
         raise ValueError("the event is no object")
-    return Event(**found)
+    try:
+        return Event(**found)
+    except ValidationError as e:
+        wrong = [f"{'.'.join(map(str, issue['loc']))}: {issue['msg']}" for issue in e.errors(include_url=False)]
+        raise ValueError("; ".join(wrong)) from None
 
 
 class Delivery:

@@ -29,10 +29,15 @@ class LocalLease:
 
 
 class StoreTime:
-    """The store's time, carried forward on the local clock between its answers; it never goes back."""
+    """The store's time, carried forward on the local clock between its answers; it never goes back.
 
-    def __init__(self, clock: Clock, now_ms: int) -> None:
+    ``awake`` gives seconds that do not go on while the machine sleeps.
+    """
+
+    def __init__(self, clock: Clock, now_ms: int, awake: Callable[[], float]) -> None:
         self._clock, self._heard, self._at = clock, now_ms, clock.elapsed_ms()
+        self._awake, self._leapt = awake, 0
+        self._slept = self._asleep()
 
     def now(self) -> int:
         """Milliseconds since 1970."""
@@ -40,7 +45,20 @@ class StoreTime:
 
     def hear(self, now_ms: int) -> None:
         """An answer said what time it is."""
-        self._heard, self._at = max(now_ms, self.now()), self._clock.elapsed_ms()
+        now = self.now()
+        self._leapt += max(0, now_ms - now)
+        self._heard, self._at = max(now_ms, now), self._clock.elapsed_ms()
+
+    def take_leap(self) -> int:
+        """Milliseconds since this was asked last in which nothing could run: the store's clock was set, or the machine
+        slept."""
+        slept = self._asleep()
+        leapt = self._leapt + int(max(0, slept - self._slept))
+        self._leapt, self._slept = 0, slept
+        return leapt
+
+    def _asleep(self) -> float:
+        return self._clock.elapsed_ms() - self._awake() * 1000
 
 
 class Holding(Protocol):

@@ -15,7 +15,7 @@ from plaita.ports.processes import Facts
 from plaita.ports.queries import Counts
 from plaita.server.worker.endpoint import Page
 from plaita.telemetry import gauges as shown
-from plaita.telemetry.exposition import CONTENT_TYPE, Sample, exposition
+from plaita.telemetry.exposition import Sample, exposition
 from plaita.telemetry.gauges import Gauge
 from plaita.telemetry.numbers import Reading
 
@@ -68,7 +68,7 @@ class Measures:
         samples = [*self._of_worker(store_up=found is not None)]
         if found is not None:
             samples += self._of_store(*found)
-        return Page(200, exposition(self.readings(), samples), CONTENT_TYPE)
+        return Page(200, *exposition(self.readings(), samples))
 
     async def health(self) -> Page:
         """200 while the worker takes executions and its store answers, else 503; the body says which it is."""

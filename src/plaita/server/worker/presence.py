@@ -85,7 +85,8 @@ class Presence:
         if self._left or not self._process.facts.instance:
             return
         try:
-            await self._store.announce(replace(self._process, facts=self.facts))
+            if not await self._store.announce(replace(self._process, facts=self.facts)):
+                self._telemetry.emit(told.STORE_FORGOT, store=self._store.name, holder=self._process.holder)
             self.said_ms = self._clock.now_ms()
         except Unavailable as e:
             self._telemetry.emit(told.STORE_UNAVAILABLE, store=self._store.name, verb="announce", error=str(e))

@@ -19,6 +19,7 @@ from plaita.ports.processes import Facts, Process
 from plaita.ports.runs import Claim, HandBack, Header, Step
 from plaita.ports.values import RunId
 from plaita.server.worker.attempt import RESEND_MS, Attempt, Deps
+from plaita.server.worker.changed import DefinitionChange
 from plaita.server.worker.definitions import Definitions
 from plaita.server.worker.lease import Renewal
 from plaita.server.worker.mail import Mail
@@ -59,6 +60,7 @@ class WorkerOptions:
     timezone: str | None = None
     active_ms_max: int = 1_800_000
     attempts_max: int = ATTEMPTS_MAX
+    definition_change: DefinitionChange = "pinned"
     retention_ms: int | None = None
     holder: str = ""
     facts: Facts = field(default_factory=Facts)
@@ -112,6 +114,7 @@ class Worker:
             self.options.timezone,
             self.options.active_ms_max,
             self.options.attempts_max,
+            self.options.definition_change,
             around.observer,
             around.callbacks,
         )

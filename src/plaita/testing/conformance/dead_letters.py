@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from plaita.base.errors import InputError
 from plaita.base.json import encode
 from plaita.base.moment import iso
 from plaita.ports.inbox import DeadLetter, Discarded, NoLetter, NotReplayed, Replayed, Replaying
@@ -53,6 +54,12 @@ class DeadLetterContract(Contract):
         assert await stage.backend.dead_letter(letter_id) is None
         assert await stage.backend.replay(Replaying(letter_id, "ann")) == NoLetter(letter_id)
         assert await stage.backend.discard(letter_id, "ann") == NoLetter(letter_id)
+
+    @pytest.mark.parametrize("cursor", ["none", "9" * 40, "-", "-1", "5-", "5-5-5", "\u0663", "+", "1-" + "9" * 40])
+    async def test_a_cursor_that_no_page_gave_is_refused(self, stage: Stage, cursor: str) -> None:
+        await dies(stage, b"[")
+        with pytest.raises(InputError, match="is not the `next` of a page"):
+            await stage.backend.dead_letters(cursor=cursor)
 
     async def test_what_is_refused_twice_is_two_letters(self, stage: Stage) -> None:
         first = await dies(stage, b"[")

@@ -113,6 +113,6 @@ def store_on_redis(url: str, clock: Clock, limits: Limits) -> tuple[RedisBackend
     with redis.Redis.from_url(url) as client:
         client.flushall()
     store, link = RedisBackend(url, clock, limits=limits), DirectLink(url)
-    links = Links(cast(Any, link), cast(Any, link))
+    links = Links(cast(Any, link), cast(Any, link), cast(Any, link))
     store._links = store._talk._links = links
     return store, Watched(link, store._talk, clock)

@@ -70,8 +70,9 @@ class Link:
     def __getattr__(self, verb: str) -> Callable[..., Awaitable[Any]]:
         return partial(self._ask, verb)
 
-    async def announce(self, process: Process) -> None:
+    async def announce(self, process: Process) -> bool:
         """The world knows its processes."""
+        return True
 
     async def withdraw(self, holder: str) -> None:
         await self._ask("release", holder)

@@ -1,5 +1,5 @@
 --! fragment gates
---! uses rows tallies
+--! uses rows tallies foreign
 -- What may come in. Age, epoch and family hold for messages without a live run, a disabled tenant for all but a cancel.
 
 local function is_live(run)
@@ -8,7 +8,7 @@ end
 
 -- The documented switch of a tenant: a word, or an object with it.
 local function is_disabled(tenant)
-  local said = redis.call('HGET', tenant_status_key(), tenant)
+  local said = call_foreign('HGET', tenant_status_key(), tenant)
   if not said or said == 'active' then return false end
   local word = said == 'disabled' and said or string.match(said, '"status"%s*:%s*"(%a+)"')
   if word ~= 'disabled' and word ~= 'active' then tally('tenant_status_unreadable') end
@@ -19,7 +19,7 @@ end
 -- the default tenant passes; where theirs is a later one, nobody does.
 local function is_of_another_epoch(tenant)
   if LIMITS.epoch == '' then return false end
-  local said = redis.call('GET', tenant_epoch_key()) or ''
+  local said = call_foreign('GET', tenant_epoch_key()) or ''
   if said == LIMITS.epoch then return false end
   local theirs = string.find(said, '^%d+$') and tonumber(said)
   local ours = string.find(LIMITS.epoch, '^%d+$') and tonumber(LIMITS.epoch)

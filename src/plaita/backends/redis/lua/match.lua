@@ -16,6 +16,7 @@ local function find_wait(run, id)
   if wait == nil then
     local raw = run.armed > 0 and redis.call('HGET', waits_key(run.id), id)
     wait = raw and wait_of(cjson.decode(raw)) or false
+    if wait then wait.was = wait.state end
     run.waits[id] = wait
   end
   return wait
@@ -44,6 +45,10 @@ local function save_wait(run, wait)
     else
       redis.call('ZREM', listens_at(wait), listening_member(run, wait))
     end
+  end
+  if wait.was ~= wait.state then
+    if run.mirrored then mirror_wait(run, wait) end
+    wait.was = wait.state
   end
   if wait.state == 'closed' then
     local live = {}

@@ -1,5 +1,5 @@
 --! fragment mirror
---! uses starts
+--! uses starts foreign
 --! state this_time=false
 -- What operators and consoles look at: rows, leases and tombstones in the documented layout. Written here, read by no
 -- verb, and made of what the headers say: no data of users is opened.
@@ -7,6 +7,7 @@
 local DAY = 86400000
 local FENCE_KEPT = 7 * DAY
 local COUNTED = 7 * DAY
+local SUBSCRIBED = 7 * DAY
 local LATEST = 253402214400000
 
 -- Days since 1970 in the calendar: year, month, day.
@@ -52,7 +53,7 @@ local TAIL = ',"execution_id":'
 
 local function tail_of(run)
   local lives = run.was.status and not run.was.ended
-  local earlier = lives and redis.call('GET', execution_key(partition(run.tenant), run.id))
+  local earlier = lives and call_foreign('GET', execution_key(partition(run.tenant), run.id))
   local at = earlier and string.find(earlier, TAIL, 1, true)
   if at then return string.sub(earlier, at) end
   local facts = start_of(run)
@@ -75,7 +76,7 @@ local function mirror_row(run)
     redis.call('SET', key, head .. ',"end_time":null,"error":null' .. tail_of(run))
   end
   if not run.was.status then
-    redis.call('ZADD', execution_index_key(partition(run.tenant)), math.floor(run.submitted / 1000), run.id)
+    call_foreign('ZADD', execution_index_key(partition(run.tenant)), math.floor(run.submitted / 1000), run.id)
   end
 end
 
@@ -103,13 +104,38 @@ local function mirror_count(run, key, count)
   if run.mirrored then redis.call('SET', key(partition(run.tenant), run.id), count, 'PX', COUNTED) end
 end
 
+-- The id under which programs know a wait: that of the run before its own.
+local function subscription_of(run, wait)
+  return run.id .. '|' .. wait.id
+end
+
+-- Written when the wait is armed, removed in the step that answers or closes it. A wait for events of another key than
+-- the run is none that the documented layout can tell. Of its indexes there is the one that programs look in first.
+local function mirror_wait(run, wait)
+  if wait.type == '' or (wait.key and wait.key ~= run.id) then return end
+  local id, index = subscription_of(run, wait), subscription_correlation_key(run.id)
+  if wait.state == 'open' then
+    redis.call('SET', subscription_key(id), '{"subscription_id":' .. cjson.encode(id) .. ',"event_type":'
+      .. cjson.encode(wait.type) .. ',"filter_condition":' .. ((wait.wanted or '') == '' and '{}' or wait.wanted)
+      .. ',"correlation_id":' .. cjson.encode(run.id) .. ',"flow_id":' .. cjson.encode(start_of(run).flow_id)
+      .. ',"node_id":' .. cjson.encode(wait.node) .. ',"created_at":' .. string.format('%.3f', wait.since / 1000)
+      .. ',"timeout":' .. (wait.deadline and string.format('%.3f', (wait.deadline - wait.since) / 1000) or 'null')
+      .. ',"tenant_id":' .. (run.tenant == 'default' and 'null' or cjson.encode(run.tenant))
+      .. ',"processed_events":[]}', 'PX', SUBSCRIBED)
+    call_foreign('SADD', index, id)
+  elseif wait.was == 'open' then
+    redis.call('DEL', subscription_key(id))
+    call_foreign('SREM', index, id)
+  end
+end
+
 local function mirror_burial(run)
   if not run.mirrored then return end
   local part = partition(run.tenant)
   redis.call('DEL', execution_key(part, run.id), execution_lease_key(part, run.id), execution_fence_key(part, run.id),
     execution_cancel_key(part, run.id), execution_wakeups_key(part, run.id), execution_failures_key(part, run.id),
     execution_retries_key(part, run.id), execution_refetches_key(part, run.id))
-  redis.call('ZREM', execution_index_key(part), run.id)
+  call_foreign('ZREM', execution_index_key(part), run.id)
   redis.call('PEXPIRE', execution_fencegen_key(part, run.id), LIMITS.generation)
   if LIMITS.tombstone <= 0 then return end
   redis.call('SET', execution_tombstone_key(run.id), '{"tenant":' .. cjson.encode(run.tenant) .. ',"deleted_at":"'

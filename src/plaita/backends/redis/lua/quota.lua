@@ -1,5 +1,5 @@
 --! fragment quota
---! uses rows tallies
+--! uses rows tallies foreign
 --! state caps={} lifted={}
 -- Who counts as running: every step that changes it goes through these.
 
@@ -10,7 +10,7 @@ local PROMOTED_AT_ONCE = 100
 -- How many runs of a tenant may run: what the documented table says of it, else the setting; false for any number.
 local function cap_of(tenant)
   if caps[tenant] == nil then
-    local said = redis.call('HGET', tenant_quota_key(), tenant)
+    local said = call_foreign('HGET', tenant_quota_key(), tenant)
     if said then
       local cap = string.find(said, '^%s*[+-]?%d+%s*$') and tonumber(said)
       if not cap then tally('tenant_quota_unreadable') end

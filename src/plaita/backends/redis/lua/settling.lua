@@ -77,6 +77,7 @@ local function arm_wait(run, arm)
     id = arm.id, kind = arm.kind, node = arm.node, address = arm.address, type = arm.type, key = arm.key,
     by_filter = arm.by_filter, reuse = arm.reuse, arm = number, low = arm.key and run.born or number, since = now,
     deadline = arm.deadline, task = arm.task, child = false, state = 'open', by = false, cand = false,
+    wanted = arm.wanted,
   }
   add_wait(run, wait)
   if arm.task then open_task(run, arm) end

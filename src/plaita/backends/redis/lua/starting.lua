@@ -1,12 +1,12 @@
 --! fragment starting
---! uses rows quota tallies
+--! uses rows quota tallies foreign
 -- A run exists from here on.
 
 local BESIDE = 2
 
 -- Whether somebody else buried an execution of that id; one of another tenant is none of ours.
 local function was_deleted(start)
-  local stone = redis.call('GET', execution_tombstone_key(start.id))
+  local stone = call_foreign('GET', execution_tombstone_key(start.id))
   if not stone then return false end
   local sound, said = pcall(cjson.decode, stone)
   if not sound or type(said) ~= 'table' then

@@ -13,7 +13,7 @@ local function records(list, names)
 end
 
 local ARM = {'id', 'kind', 'node', 'address', 'type', 'keyed', 'key', 'by_filter', 'reuse', 'deadline', 'task', 'spec',
-  'approvers'}
+  'approvers', 'wanted'}
 
 local function read_arms(list)
   local arms = records(list, ARM)
