@@ -12,6 +12,7 @@ import redis
 
 from plaita.backends.limits import Limits
 from plaita.backends.redis import RedisBackend
+from plaita.base.errors import Unavailable
 from plaita.base.ids import derived_id
 from plaita.ports.inbox import Started
 from plaita.ports.runs import Park
@@ -131,7 +132,7 @@ async def test_what_a_failed_look_had_taken_is_taken_again(stage: Stage, server:
     await stage.backend.accept(9)
     produce(server, START)
     server.set("plaita:counters", "in the way")
-    with pytest.raises(RuntimeError, match="WRONGTYPE"):
+    with pytest.raises(Unavailable, match="of another type"):
         await stage.backend.accept(9)
     server.delete("plaita:counters")
     assert await outcome(stage) == "Started"

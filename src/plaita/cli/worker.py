@@ -92,6 +92,16 @@ def worker(
 def _with(settings: Settings, given: dict[str, Any]) -> Settings:
     """The settings with what the command line says of the worker, and with a name for it. Raises ``BadParameter``."""
     from plaita.app import worker_name
+
+    _check(given)
+    own = replace(settings.worker, instance_id=worker_name(settings), **given)
+    if own.metrics_port and own.metrics_port + own.processes - 1 > 65_535:
+        raise typer.BadParameter(f"--metrics-port {own.metrics_port} leaves no ports for {own.processes} processes")
+    return replace(settings, worker=own)
+
+
+def _check(given: dict[str, Any]) -> None:
+    """A flag allows what the setting of its name allows. Raises ``BadParameter``."""
     from plaita.settings.load import SETTINGS
 
     for item in SETTINGS:
@@ -100,10 +110,6 @@ def _with(settings: Settings, given: dict[str, Any]) -> Settings:
                 item.setting.read(given[item.attribute])
             except ValueError as e:
                 raise typer.BadParameter(f"--{item.attribute.replace('_', '-')}: {e}") from None
-    own = replace(settings.worker, instance_id=worker_name(settings), **given)
-    if own.metrics_port and own.metrics_port + own.processes - 1 > 65_535:
-        raise typer.BadParameter(f"--metrics-port {own.metrics_port} leaves no ports for {own.processes} processes")
-    return replace(settings, worker=own)
 
 
 def _begin(settings: Settings, shift: Shift, level: str) -> None:

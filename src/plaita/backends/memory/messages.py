@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from plaita.backends.memory.runs import MemoryRuns
 from plaita.backends.memory.tables import Journal, Tables
+from plaita.base.ids import NUMBER
 from plaita.ports.inbox import DeadLetter, Deed, Message
 
 
@@ -44,7 +45,7 @@ class MemoryMessages:
         return [letter for number, letter in sorted(self._tables.dead.items()) if number > int(after or 0)][:limit]
 
     def dead_letter(self, letter_id: str) -> DeadLetter | None:
-        return self._tables.dead.get(int(letter_id)) if _is_number(letter_id) else None
+        return self._tables.dead.get(int(letter_id)) if NUMBER.fullmatch(letter_id) else None
 
     def save_dead(self, letter: DeadLetter) -> None:
         self._journal.put(self._tables.dead, int(letter.letter_id), letter)
@@ -61,7 +62,3 @@ class MemoryMessages:
     def forget_dead(self, older_than_ms: int) -> None:
         for number in [n for n, letter in self._tables.dead.items() if letter.died_ms < older_than_ms]:
             self._journal.cut(self._tables.dead, number)
-
-
-def _is_number(text: str) -> bool:
-    return text.isascii() and text.isdecimal() and len(text) <= 18

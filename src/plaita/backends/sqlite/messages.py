@@ -6,6 +6,7 @@ import sqlite3
 from typing import Any
 
 from plaita.backends.sqlite.runs import SqliteRuns
+from plaita.base.ids import NUMBER
 from plaita.ports.inbox import DeadLetter, Deed, Message
 
 _LETTER = "SELECT number, message_id, body, at, reason, detail, died, replays FROM letters"
@@ -53,7 +54,7 @@ class SqliteMessages:
         return [_letter(row) for row in self._db.execute(_DEAD, (int(after or 0), limit))]
 
     def dead_letter(self, letter_id: str) -> DeadLetter | None:
-        if not _is_number(letter_id):
+        if not NUMBER.fullmatch(letter_id):
             return None
         row = self._db.execute(f"{_LETTER} WHERE number = ?", (int(letter_id),)).fetchone()
         return None if row is None else _letter(row)
@@ -85,7 +86,3 @@ class SqliteMessages:
 def _letter(row: tuple[Any, ...]) -> DeadLetter:
     number, message_id, body, at_ms, reason, detail, died_ms, replays = row
     return DeadLetter(Message(message_id, body, at_ms), reason, detail, died_ms, str(number), replays)
-
-
-def _is_number(text: str) -> bool:
-    return text.isascii() and text.isdecimal() and len(text) <= 18
