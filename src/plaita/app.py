@@ -31,6 +31,7 @@ from plaita.settings import Settings, StoreSettings, load_settings, unknown_vari
 
 HOME = ".plaita"
 SQLITE = "sqlite:///"
+REDIS_VARIABLES = ("PLAITA_REDIS_URL", "REDIS_URL")
 REDIS = ("redis://", "rediss://", "unix://", "redis+sentinel://", "rediss+sentinel://")
 
 
@@ -43,11 +44,17 @@ def read_settings(store: str | None = None) -> Settings:
     if store:
         environ["PLAITA_STORE"] = store
     home = find_home(Path.cwd())
-    settings = load_settings(environ, None if home is None else home / "settings.toml")
+    settings = load_settings(environ, None if home is None else home / "settings.toml", _implied(environ))
     places = (Path.cwd(),) if home is None else (Path.cwd(), home.parent)
     settings = replace(settings, imports=tuple(_placed(name, places) for name in settings.imports))
     use_settings(settings)
     return settings
+
+
+def _implied(environ: Mapping[str, str]) -> dict[str, str]:
+    """The documented variables of a Redis name the store of whoever names no other."""
+    url = next((environ[name] for name in REDIS_VARIABLES if environ.get(name)), "")
+    return {"PLAITA_STORE": url} if url else {}
 
 
 def as_program(given: Mapping[str, str]) -> dict[str, str]:
@@ -57,7 +64,7 @@ def as_program(given: Mapping[str, str]) -> dict[str, str]:
     machine. Raises ``InputError`` with everything that is wrong.
     """
     environ = {**os.environ, **given}
-    names = ("PLAITA_REDIS_URL", "REDIS_URL", "PLAITA_STORE")
+    names = (*REDIS_VARIABLES, "PLAITA_STORE")
     chosen = next((environ[name] for name in names if environ.get(name)), StoreSettings().redis_url)
     variables = {**given, "PLAITA_STORE": given.get("PLAITA_STORE", chosen)}
     if "PLAITA_QUEUE_NAME" not in environ and environ.get("QUEUE_NAME"):

@@ -106,3 +106,12 @@ def test_variables_with_our_prefix_that_mean_nothing_are_listed_with_a_hint() ->
     assert unknown_variables({"PLAITA_STOER": "x", "PLAITA_STORE": "memory:", "HOME": "/"}) == {
         "PLAITA_STOER": "did you mean 'PLAITA_STORE'?"
     }
+
+
+def test_a_documented_variable_of_redis_names_the_store_of_who_names_no_other(tmp_path: Path) -> None:
+    implied = {"PLAITA_STORE": "redis://there/0"}
+    assert load_settings({}, implied=implied).store.url == "redis://there/0"
+    assert load_settings({"PLAITA_STORE": "memory:"}, implied=implied).store.url == "memory:"
+    file = tmp_path / "settings.toml"
+    file.write_text('store = "memory:"\n')
+    assert load_settings({}, file, implied).store.url == "memory:"

@@ -55,7 +55,7 @@ class StoreSettings:
         Setting(
             "PLAITA_REDIS_URL",
             "text",
-            "The store of `python -m plaita.server.flow_worker` and `event_filter`; `REDIS_URL` when unset.",
+            "The store when `PLAITA_STORE` names none; `REDIS_URL` when unset. Documented programs look here first.",
             pattern=r"(?:rediss?://|rediss?\+sentinel://|unix://).+",
             expected="redis://HOST:PORT/DB, rediss://…, unix:///SOCKET or redis+sentinel://…",
         ),

@@ -56,8 +56,11 @@ SETTINGS: Final = tuple(_declared())
 """Every setting there is, in the order of the reference page."""
 
 
-def load_settings(environ: Mapping[str, str], toml_path: Path | None = None) -> Settings:
-    """Settings from ``environ`` and, when it exists, the TOML file; reads nothing else.
+def load_settings(
+    environ: Mapping[str, str], toml_path: Path | None = None, implied: Mapping[str, str] | None = None
+) -> Settings:
+    """Settings from ``environ`` and, when it exists, the TOML file; reads nothing else. ``implied``: values by variable
+    for what neither names.
 
     Raises one ``InputError`` that names every bad variable or key, its value and what is allowed.
     """
@@ -66,6 +69,8 @@ def load_settings(environ: Mapping[str, str], toml_path: Path | None = None) -> 
     values: dict[str, dict[str, Value]] = {group: {} for group in _GROUPS}
     for item in SETTINGS:
         where, raw = _pick(item.setting, environ, file, toml_path)
+        if not where and item.setting.variable in (implied or {}):
+            where, raw = item.setting.variable, (implied or {})[item.setting.variable]
         if where:
             try:
                 values[item.group][item.attribute] = item.setting.read(raw)
