@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 WORKERS ?= 2
 FUZZ_SECONDS ?= 600
-PYTEST := $(BIN)/python -m pytest -n $(WORKERS)
+PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
 .PHONY: help setup check fix test sim process storm diff fuzz docs gen bench demo
 .DEFAULT_GOAL := help
@@ -25,7 +25,7 @@ check: setup ## format, lint, types, layers, house rules
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/bandit --quiet --configfile pyproject.toml --recursive src
-	$(BIN)/python -m pytest -q tests/tidy
+	$(PYTEST) -q tests/tidy
 
 fix: setup ## format and repair what ruff can repair
 	$(BIN)/ruff check --fix .

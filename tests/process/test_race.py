@@ -17,7 +17,7 @@ from plaita import Flow
 from plaita.runtime import Runtime
 from tests.support.fleet import Fleet, command, wait_until
 
-RACES = int(os.environ.get("PLAITA_RACES", "40"))
+RACES = int(os.environ.get("PLAITA_RACES", "20"))
 SEED = int(os.environ.get("PLAITA_SEED", "20"))
 AT_ONCE = 4
 SPREAD_S = 0.1

@@ -155,6 +155,10 @@ def test_a_child_that_was_told_to_leave_is_not_replaced(on_file: Fleet) -> None:
         assert on_file.processes.pop(parent).wait(PATIENCE_S) == 0
 
 
+def pages_at(port: int) -> list[str]:
+    return [httpx.get(f"http://127.0.0.1:{port + n}/metrics").text for n in range(2)]
+
+
 def test_each_process_serves_its_pages_is_listed_and_logs_one_object_a_line(tmp_path: Path) -> None:
     port = free_port()
     fleet = Fleet(tmp_path, ("--processes", "2", "--metrics-port", str(port), "--metrics-host", "127.0.0.1", "--debug"))
@@ -165,13 +169,12 @@ def test_each_process_serves_its_pages_is_listed_and_logs_one_object_a_line(tmp_
         parent = fleet.start_worker(stderr=stream)
         wait_until(lambda: len(children(runtime)) == 2, "two children are there")
         answers = [httpx.get(f"http://127.0.0.1:{port + n}/health") for n in range(2)]
-        pages = [httpx.get(f"http://127.0.0.1:{port + n}/metrics").text for n in range(2)]
+        wait_until(lambda: all("\nplaita_workers 2\n" in page for page in pages_at(port)), "both pages count both")
         listed = command(fleet, "workers", "--json").json["items"]
         process = fleet.processes.pop(parent)
         process.terminate()
         assert process.wait(PATIENCE_S) == 0
     assert [(a.status_code, a.json()["instance"]) for a in answers] == [(200, "unit-0"), (200, "unit-1")]
-    assert all("\nplaita_workers 2\n" in page for page in pages)
     assert {(w["instance"], w["state"], w["running"], w["concurrency"]) for w in listed} == {
         ("unit-0", "running", 0, 100), ("unit-1", "running", 0, 100),
     }  # fmt: skip

@@ -12,7 +12,7 @@ import pytest
 from tests.sim.lockstep import Claimed, Lockstep, Move
 from tests.sim.protocol import model as m
 
-SEEDS = 12
+SEEDS = 9
 ON_REDIS = 3
 """One walk in so many has Redis beside it; the Hypothesis machine always has."""
 STEPS = 120

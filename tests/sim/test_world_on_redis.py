@@ -12,7 +12,7 @@ import pytest
 
 from plaita.testing.simulation.story import play
 
-SEEDS = "6"
+SEEDS = "3"
 
 
 def seeds() -> range:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from ssl import SSLError
 from typing import Final
 
 from redis.exceptions import (
@@ -87,4 +88,7 @@ def _reason(why: object) -> object:
     cause = getattr(why, "__cause__", None) or getattr(why, "__context__", None)
     if not isinstance(cause, OSError):
         return why
+    if isinstance(cause, SSLError):
+        # Its numbers are those of another table.
+        return cause
     return os.strerror(cause.errno) if cause.errno and cause.errno > 0 else cause.strerror or cause
