@@ -169,7 +169,7 @@ def test_each_process_serves_its_pages_is_listed_and_logs_one_object_a_line(tmp_
         parent = fleet.start_worker(stderr=stream)
         wait_until(lambda: len(children(runtime)) == 2, "two children are there")
         answers = [httpx.get(f"http://127.0.0.1:{port + n}/health") for n in range(2)]
-        wait_until(lambda: all("\nplaita_workers 2\n" in page for page in pages_at(port)), "both pages count both")
+        wait_until(lambda: all("\nplaita_workers 2.0\n" in page for page in pages_at(port)), "both pages count both")
         listed = command(fleet, "workers", "--json").json["items"]
         process = fleet.processes.pop(parent)
         process.terminate()
