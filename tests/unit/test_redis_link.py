@@ -212,7 +212,7 @@ async def test_whatever_is_cut_or_given_up_a_reply_belongs_to_its_call(tmp_path:
 
 UNKNOWN = "-ERR Function not found\r\n"
 CALL = [b"FCALL", b"lib_verb", b"0"]
-LOAD = [b"FUNCTION", b"LOAD", b"REPLACE", SCRIPT.library.encode()]
+LOAD = [b"FUNCTION", b"LOAD", b"REPLACE", SCRIPT.text.encode()]
 
 
 async def test_a_server_without_the_library_is_given_it_once_for_all_calls(tmp_path: Path) -> None:

@@ -59,12 +59,12 @@ def test_a_file_keeps_nothing_from_one_call_to_the_next(name: str) -> None:
 
 
 def test_every_limit_makes_a_library_of_its_own(scripts: Scripts) -> None:
-    assert Scripts(Limits()).library == scripts.library
-    assert Scripts(Limits(chunk=1)).library != scripts.library
+    assert Scripts(Limits()).name == scripts.name
+    assert Scripts(Limits(chunk=1)).name != scripts.name
 
 
 def test_a_prefix_keeps_two_stores_on_one_server_apart() -> None:
-    text = Scripts(Limits(), prefix="other")["submit"].library
+    text = Scripts(Limits(), prefix="other")["submit"].text
     assert "'plaita:" not in text
     assert key("run", "a", prefix="other") == "other:run:a"
 

@@ -272,7 +272,7 @@ class Link:
                 asked.answer.set_exception(why)
                 return
             self._loading = self._future()
-            self._put(_Asked(packed("FUNCTION", "LOAD", "REPLACE", script.library), self._loading))
+            self._put(_Asked(packed("FUNCTION", "LOAD", "REPLACE", script.text), self._loading))
         self._put(_Asked(called(script, asked.args), asked.answer, script, asked.args, self._loading))
 
 

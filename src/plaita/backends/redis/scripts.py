@@ -50,11 +50,11 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """A verb ready to be sent: ``function`` is its name on a server that has loaded the text ``library``."""
+    """A verb ready to be sent: ``function`` is its name on a server that has loaded the library ``text``."""
 
     name: str
     function: str
-    library: str
+    text: str
     plan: tuple[tuple[str, bool], ...]
     """Name of each argument, and whether it is a list."""
 
@@ -80,7 +80,7 @@ class Script:
 class Scripts:
     """Every verb, for one prefix, one set of limits and one kind of clock.
 
-    ``library`` is the name under which the server keeps them, made of what they say: two releases, and processes with
+    ``name`` is the one under which the server keeps them, made of what they say: two releases, and processes with
     other limits, have libraries of their own.
     """
 
@@ -94,8 +94,8 @@ class Scripts:
         fragments = [_fragment(sources()[name]) for name in _needed(sorted(sources())) if not sources()[name].is_verb]
         verbs = [source for source in sources().values() if source.is_verb]
         body = "".join([*head, *fragments, *(_function(source) for source in verbs)])
-        self.library = f"{LIBRARIES}{hashlib.sha256(body.encode()).hexdigest()[:16]}"
-        text = f"#!lua name={self.library}\n{body}" + "".join(_registered(self.library, source) for source in verbs)
+        self.name = f"{LIBRARIES}{hashlib.sha256(body.encode()).hexdigest()[:16]}"
+        text = f"#!lua name={self.name}\n{body}" + "".join(_registered(self.name, source) for source in verbs)
         self._verbs = {source.name: self._script(source, text) for source in verbs}
 
     def __getitem__(self, verb: str) -> Script:
@@ -103,7 +103,7 @@ class Scripts:
 
     def _script(self, source: Source, text: str) -> Script:
         plan = tuple((name.rstrip("*"), name.endswith("*")) for name in source.args)
-        return Script(source.name, f"{self.library}_{source.name}", text, plan)
+        return Script(source.name, f"{self.name}_{source.name}", text, plan)
 
 
 @cache

@@ -100,7 +100,7 @@ class Talk:
         listed = await self.call("FUNCTION", "LIST", "LIBRARYNAME", f"{LIBRARIES}*")
         for library in listed:
             name = library[1].decode()
-            if name != self._scripts.library:
+            if name != self._scripts.name:
                 with suppress(LookupError):
                     await self.call("FUNCTION", "DELETE", name)
 

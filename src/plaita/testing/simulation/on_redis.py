@@ -66,7 +66,7 @@ class DirectLink:
         replies = [self._reply() for _ in asked]
         for (text, script, _, answer), reply in zip(asked, replies, strict=True):
             if script is not None and isinstance(reply, ResponseError) and UNKNOWN in str(reply):
-                self._connection.send_packed_command([packed("FUNCTION", "LOAD", "REPLACE", script.library), text])
+                self._connection.send_packed_command([packed("FUNCTION", "LOAD", "REPLACE", script.text), text])
                 self._reply()
                 reply = self._reply()
             if not isinstance(reply, ResponseError):
