@@ -26,6 +26,13 @@ from plaita import Flow
 from tests.servers import redis_over_tcp
 
 WARM = 20
+PEERS_OF = {
+    "published worker": "assignments",
+    "Celery chain": "effectful nodes",
+    "Huey pipeline": "effectful nodes",
+    "DBOS on SQLite": "effectful nodes",
+}
+"""What of ours does the same work as a peer."""
 AOF = ("--appendonly", "yes", "--appendfsync", "everysec")
 
 
@@ -124,6 +131,7 @@ def run(rounds: int = 3) -> list[str]:
                         rates[one.name].append(count / one.burst(url, steps, count, processes))
             found = {name: statistics.median(values) for name, values in rates.items()}
             for name, rate in found.items():
-                beside = "" if name == "effectful nodes" else f"   {found['effectful nodes'] / rate:6.1f}x slower"
+                peer = PEERS_OF.get(name)
+                beside = f"   {found[peer] / rate:6.1f}x of it are {peer}" if peer else ""
                 lines.append(f"  {processes} process(es), {steps:3} steps, {name:17}: {rate:8.1f} executions/s{beside}")
     return lines
