@@ -25,7 +25,6 @@ from plaita.ports.processes import Facts
 from plaita.ports.programs import ProgramEvents
 from plaita.ports.published import PublishedRows
 from plaita.ports.values import RunId
-from plaita.server.worker.bridge import Looking
 from plaita.server.worker.worker import WorkerOptions
 from plaita.settings import Settings, StoreSettings, load_settings, unknown_variables, use_settings
 
@@ -215,14 +214,6 @@ def program_events(store: Backend) -> ProgramEvents | None:
     from plaita.backends.redis import RedisBackend
 
     return store.programs if isinstance(store, RedisBackend) else None
-
-
-def looking_of(settings: Settings) -> Looking | None:
-    """How published events are looked for that nobody heard."""
-    events = settings.events
-    if events.no_reconcile:
-        return None
-    return Looking(round(events.reconcile_seconds * 1000), events.backfill_seconds)
 
 
 def worker_name(settings: Settings) -> str:

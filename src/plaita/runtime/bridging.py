@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 
-from plaita.app import looking_of, open_store, program_events
+from plaita.app import open_store, program_events
 from plaita.base.errors import NotSupported
-from plaita.server.worker.bridge import bridged
+from plaita.server.worker.bridge import bridged, looking_of
 from plaita.settings import Settings
 from plaita.telemetry.sink import LogTelemetry
 
@@ -18,7 +18,7 @@ async def bridge(settings: Settings, stop: asyncio.Event) -> None:
         programs = program_events(store)
         if programs is None:
             raise NotSupported(f"programs publish events on Redis, not beside {store.name}", "plaita event publish")
-        async with bridged(store, programs, LogTelemetry(), looking_of(settings)):
+        async with bridged(store, programs, LogTelemetry(), looking_of(settings.events)):
             await stop.wait()
     finally:
         await store.close()

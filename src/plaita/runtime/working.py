@@ -8,7 +8,6 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass
 
 from plaita.app import (
-    looking_of,
     open_store,
     program_events,
     store_opener,
@@ -19,7 +18,7 @@ from plaita.app import (
 from plaita.base.errors import NotSupported
 from plaita.ports.backend import Backend
 from plaita.server.worker.alerts import Sender
-from plaita.server.worker.bridge import bridged
+from plaita.server.worker.bridge import bridged, looking_of
 from plaita.server.worker.measuring import Measures, Streams
 from plaita.server.worker.showing import reporting, served
 from plaita.server.worker.worker import Surroundings, Worker
@@ -71,7 +70,7 @@ async def work(
             _streams(settings),
         )
         await stack.enter_async_context(served(own.metrics_host, own.metrics_port, measures))
-        await stack.enter_async_context(bridged(store, program_events(store), telemetry, looking_of(settings)))
+        await stack.enter_async_context(bridged(store, program_events(store), telemetry, looking_of(settings.events)))
         await worker.run(stop)
 
 

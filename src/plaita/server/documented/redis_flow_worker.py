@@ -22,7 +22,7 @@ from plaita.server.execution_lease import ExecutionLease
 from plaita.server.task_queue import DEFAULT_CONSUMER_GROUP
 from plaita.server.worker import measuring as shown
 from plaita.server.worker.alerts import Sender
-from plaita.server.worker.bridge import Looking, bridged
+from plaita.server.worker.bridge import bridged, looking_of
 from plaita.server.worker.showing import reporting, served
 from plaita.server.worker.worker import Surroundings, Worker, WorkerOptions
 from plaita.settings import current_settings
@@ -195,7 +195,8 @@ class RedisFlowWorker(FlowWorker):
                 worker.presence, store, around.clock, reports.counting.readings, reports.pending, names
             )  # fmt: skip
             await stack.enter_async_context(served(self._own.metrics_host, self._own.metrics_port, measures))
-            await stack.enter_async_context(bridged(store, store.programs, reports.telemetry, _looking()))
+            how = looking_of(settings.events)
+            await stack.enter_async_context(bridged(store, store.programs, reports.telemetry, how))
             await worker.run(self._shift.stop)
 
 
@@ -205,11 +206,6 @@ def _with(worker: WorkerSettings, given: Mapping[str, Any]) -> WorkerSettings:
     if found.metrics_port:
         check_package()
     return found
-
-
-def _looking() -> Looking | None:
-    events = current_settings().events
-    return None if events.no_reconcile else Looking(round(events.reconcile_seconds * 1000), events.backfill_seconds)
 
 
 def _check(queue_name: str, consumer_group: str, numbers: dict[str, int], lease_s: float) -> None:

@@ -19,6 +19,7 @@ from plaita.ports.programs import Given, ProgramEvents, Stored
 from plaita.ports.queries import WaitView
 from plaita.ports.runs import Woken
 from plaita.ports.values import TERMINAL, RunId
+from plaita.settings.keeping import EventSettings
 from plaita.telemetry import events as told
 from plaita.telemetry.sink import Telemetry
 
@@ -95,6 +96,11 @@ class Looking:
     every_ms: int = 300_000
     back_s: float = 3_600.0
     batch: int = BATCH
+
+
+def looking_of(events: EventSettings) -> Looking | None:
+    """As the settings say; ``None``: nothing is looked for."""
+    return None if events.no_reconcile else Looking(round(events.reconcile_seconds * 1000), events.backfill_seconds)
 
 
 async def look(programs: Stored, handle: Callable[[bytes], Awaitable[object]], now_s: float, how: Looking) -> int:
