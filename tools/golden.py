@@ -24,7 +24,7 @@ from plaita.control.starting import StartOptions, start_flow
 from plaita.core.flow import Flow
 from plaita.core.imports import import_nodes
 from plaita.ports.backend import Backend
-from plaita.server.worker.worker import Surroundings, Worker, WorkerOptions
+from plaita.server.worker import Surroundings, Worker, WorkerOptions
 
 GOLDEN: Final = Path(__file__).parents[1] / "tests" / "golden"
 STORE, EXPECTED = "store.db", "expected.json"

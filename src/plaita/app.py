@@ -25,7 +25,7 @@ from plaita.ports.processes import Facts
 from plaita.ports.programs import ProgramEvents
 from plaita.ports.published import PublishedRows
 from plaita.ports.values import RunId
-from plaita.server.worker.worker import WorkerOptions
+from plaita.server.worker import WorkerOptions
 from plaita.settings import Settings, StoreSettings, load_settings, unknown_variables, use_settings
 
 HOME = ".plaita"

@@ -19,8 +19,7 @@ from plaita.base.errors import InputError
 from plaita.ports.processes import Facts
 from plaita.server.control import ControlCommand, ControlListener
 from plaita.server.registry import ServiceInfo, ServiceRegistry
-from plaita.server.worker import Worker, WorkerOptions
-from plaita.server.worker.worker import Surroundings
+from plaita.server.worker import Surroundings, Worker, WorkerOptions
 from plaita.telemetry import LogTelemetry
 
 PATIENCE_S = 10

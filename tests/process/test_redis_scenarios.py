@@ -20,8 +20,7 @@ from plaita.control.starting import StartOptions, publish, start_flow
 from plaita.node.registry import get_default_registry
 from plaita.ports.runs import Claim, Keep, Lost, Settled, Stale
 from plaita.ports.values import RunId
-from plaita.server.worker import Worker, WorkerOptions
-from plaita.server.worker.worker import Surroundings
+from plaita.server.worker import Surroundings, Worker, WorkerOptions
 from plaita.telemetry import LogTelemetry
 from plaita.testing.conformance import HandClock
 from plaita.testing.conformance.stage import RUN, Stage, start

@@ -126,7 +126,7 @@ FENCES = (
     bug("no_token_check", f"{V}settle:_fenced", "run.held_under(step.token) and ", ""),
     bug("no_seq_check", f"{V}settle:_fenced", " and step.seq == run.seq + 1", ""),
     bug("seq_ge", f"{V}settle:_fenced", "step.seq == run.seq + 1", "step.seq > run.seq", by="lockstep"),
-    bug("nonce_per_process", f"{W}worker:Worker._claim", 'f"{self.holder}.{new_id()}"', 'f"{self.holder}.0"'),
+    bug("nonce_per_process", f"{W}intake:Intake._claim", 'f"{self._holder}.{new_id()}"', 'f"{self._holder}.0"'),
     bug(
         "claim_ignores_lease",
         "plaita.backends.memory.runs:MemoryRuns.due",

@@ -13,8 +13,13 @@ ROOT = Path(__file__).parents[2]
 SRC = ROOT / "src" / "plaita"
 
 
+def is_hidden(path: Path) -> bool:
+    """In a folder that tools made for themselves."""
+    return any(part.startswith(".") and part != ".ci" for part in path.relative_to(ROOT).parts[:-1])
+
+
 def modules(*folders: str) -> list[Path]:
-    return sorted(path for folder in folders for path in (ROOT / folder).rglob("*.py"))
+    return sorted(path for folder in folders for path in (ROOT / folder).rglob("*.py") if not is_hidden(path))
 
 
 SHIPPED = modules("src", "tools")
@@ -24,8 +29,7 @@ TEXTS = sorted(
     path
     for pattern in ("*.md", "*.toml", "*.yml", "*.yaml", "Makefile", ".ci/run")
     for path in ROOT.rglob(pattern)
-    if not any(part.startswith(".") and part not in (".ci",) for part in path.relative_to(ROOT).parts[:-1])
-    and "node_modules" not in path.parts
+    if not is_hidden(path) and "node_modules" not in path.parts
 )
 
 MODULE_LINES_MAX = 400

@@ -18,9 +18,8 @@ from plaita.control import acting, looking
 from plaita.control.starting import publish
 from plaita.ports.inbox import DeadLettered, Message
 from plaita.ports.values import RunId
-from plaita.server.worker import Worker, WorkerOptions
+from plaita.server.worker import Surroundings, Worker, WorkerOptions
 from plaita.server.worker.messages import ACCEPT_MAX
-from plaita.server.worker.worker import Surroundings
 from plaita.telemetry import LogTelemetry
 
 RUN = RunId("r1")

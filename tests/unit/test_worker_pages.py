@@ -20,10 +20,9 @@ from plaita.base.errors import InputError, NotSupported, Unavailable
 from plaita.control.starting import publish
 from plaita.ports.processes import Facts
 from plaita.runtime import working
-from plaita.server.worker import Worker, WorkerOptions
+from plaita.server.worker import Surroundings, Worker, WorkerOptions
 from plaita.server.worker.endpoint import Endpoint, Page
 from plaita.server.worker.measuring import Measures, Streams
-from plaita.server.worker.worker import Surroundings
 from plaita.settings import load_settings
 from plaita.telemetry import EVENTS, LogTelemetry, events
 from plaita.telemetry.exposition import exposition

@@ -21,8 +21,7 @@ from plaita.control.starting import StartOptions, start_flow
 from plaita.node.registry import get_default_registry
 from plaita.ports.values import RunId
 from plaita.runtime.checking import check
-from plaita.server.worker import Worker, WorkerOptions
-from plaita.server.worker.worker import Surroundings
+from plaita.server.worker import Surroundings, Worker, WorkerOptions
 from plaita.settings import load_settings
 from plaita.telemetry import LogTelemetry
 

@@ -18,8 +18,8 @@ from plaita.core.callback import FlowCallback
 from plaita.ports.backend import Backend
 from plaita.ports.queries import RunView
 from plaita.ports.values import RunId
+from plaita.server.worker import Surroundings, Worker
 from plaita.server.worker.timeline import Observer
-from plaita.server.worker.worker import Surroundings, Worker
 from plaita.settings import Settings
 from plaita.telemetry.sink import LogTelemetry, Telemetry
 

@@ -17,11 +17,11 @@ from plaita.app import (
 )
 from plaita.base.errors import NotSupported
 from plaita.ports.backend import Backend
+from plaita.server.worker import Surroundings, Worker
 from plaita.server.worker.alerts import Sender
 from plaita.server.worker.bridge import bridged, looking_of
 from plaita.server.worker.measuring import Measures, Streams
 from plaita.server.worker.showing import reporting, served
-from plaita.server.worker.worker import Surroundings, Worker
 from plaita.settings import Settings
 from plaita.telemetry.events import SETTING_UNKNOWN, STORE_AT_RISK
 from plaita.telemetry.exposition import check_package

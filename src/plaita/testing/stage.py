@@ -22,7 +22,7 @@ from plaita.policy.lease import LeasePlan
 from plaita.ports.backend import Backend
 from plaita.ports.runs import SettleAnswer, Settled, Step
 from plaita.ports.values import RunId
-from plaita.server.worker.worker import Surroundings, Worker, WorkerOptions
+from plaita.server.worker import Surroundings, Worker, WorkerOptions
 from plaita.telemetry import events as told
 from plaita.telemetry.event import Event, Field
 from plaita.testing.doubles import Cast, Rehearsed

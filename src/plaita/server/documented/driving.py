@@ -16,7 +16,7 @@ from plaita.ports.queries import RunView, WaitView
 from plaita.ports.runs import AlreadyResolved, NoSuchWait
 from plaita.ports.values import RunId
 from plaita.server.documented.errors import ResumeProtocolError
-from plaita.server.worker.worker import Surroundings, Worker, WorkerOptions
+from plaita.server.worker import Surroundings, Worker, WorkerOptions
 from plaita.settings import current_settings
 from plaita.settings.current import environment
 

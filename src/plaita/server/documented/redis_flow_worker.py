@@ -20,11 +20,11 @@ from plaita.policy.lease import plan_lease
 from plaita.server.documented.flow_worker import FlowWorker
 from plaita.server.execution_lease import ExecutionLease
 from plaita.server.task_queue import DEFAULT_CONSUMER_GROUP
+from plaita.server.worker import Surroundings, Worker, WorkerOptions
 from plaita.server.worker import measuring as shown
 from plaita.server.worker.alerts import Sender
 from plaita.server.worker.bridge import bridged, looking_of
 from plaita.server.worker.showing import reporting, served
-from plaita.server.worker.worker import Surroundings, Worker, WorkerOptions
 from plaita.settings import current_settings
 from plaita.settings.current import environment
 from plaita.settings.declared import WorkerSettings

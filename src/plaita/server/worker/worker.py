@@ -4,31 +4,25 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import partial
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
 from typing import TypeVar
 
-from plaita.base.clock import Clock, SystemClock, new_id
+from plaita.base.clock import new_id
 from plaita.base.errors import Unavailable
-from plaita.core.callback import FlowCallback
 from plaita.core.imports import import_all
-from plaita.policy.retry import ATTEMPTS_MAX
 from plaita.ports.backend import Backend
-from plaita.ports.processes import Facts, Process
+from plaita.ports.processes import Process
 from plaita.ports.runs import Claim, HandBack, Header, Step
-from plaita.ports.values import RunId
-from plaita.server.worker.attempt import RESEND_MS, Attempt, Deps
-from plaita.server.worker.changed import DefinitionChange
+from plaita.server.worker.attempt import Attempt, Deps
 from plaita.server.worker.definitions import Definitions
+from plaita.server.worker.intake import Intake, pause
 from plaita.server.worker.lease import Renewal
 from plaita.server.worker.mail import Mail
-from plaita.server.worker.messages import ACCEPT_MAX, accept_messages
-from plaita.server.worker.pool import Pool, Spawner, ThreadSpawner
+from plaita.server.worker.options import Surroundings, WorkerOptions
+from plaita.server.worker.pool import Pool
 from plaita.server.worker.presence import Presence
-from plaita.server.worker.timeline import Observer
 from plaita.telemetry import events as told
-from plaita.telemetry.sink import LogTelemetry, Telemetry
 
 T = TypeVar("T")
 
@@ -38,51 +32,6 @@ REAP_MS = 200
 RETRY_MS = 500
 PRUNE_EVERY_MS = 3_600_000
 """How often a worker removes ended runs that are past their retention."""
-
-
-@dataclass(frozen=True, slots=True)
-class WorkerOptions:
-    """How a worker behaves. ``only`` binds it to one run and its children; ``env`` is what ``$ENV`` may read of.
-
-    ``retention_ms``: ended runs older than that are removed, ``None`` removes nothing. ``holder``: the name under which
-    it claims, a new one when empty. ``facts``: what it says of itself; with an ``instance`` it says so every
-    ``beat_ms`` and obeys commands for that name.
-    """
-
-    concurrency: int = 100
-    pool_size: int = 32
-    queues: tuple[str, ...] = ("default",)
-    only: RunId | None = None
-    imports: tuple[str, ...] = ()
-    renew_ms: int = 3_000
-    poll_ms: int = 1_000
-    drain_ms: int = 30_000
-    timezone: str | None = None
-    active_ms_max: int = 1_800_000
-    attempts_max: int = ATTEMPTS_MAX
-    definition_change: DefinitionChange = "pinned"
-    retention_ms: int | None = None
-    holder: str = ""
-    facts: Facts = field(default_factory=Facts)
-    beat_ms: int = 10_000
-    env: Mapping[str, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class Surroundings:
-    """What a worker stands in: clock, threads, who is told. Replaced as a whole by simulations.
-
-    ``callbacks`` are told of flows and nodes after each settle, at least once. ``definitions`` are shared with other
-    workers of the process; without, a worker has its own. ``ready`` is called once the worker takes runs.
-    """
-
-    clock: Clock = field(default_factory=SystemClock)
-    telemetry: Telemetry = field(default_factory=LogTelemetry)
-    spawner: Spawner = field(default_factory=ThreadSpawner)
-    observer: Observer | None = None
-    callbacks: Sequence[FlowCallback] = ()
-    definitions: Definitions | None = None
-    ready: Callable[[], None] | None = None
 
 
 class Worker:
@@ -127,15 +76,20 @@ class Worker:
             _process(self.holder, self.options, self._clock.now_ms()),
             lambda: self.running,
         )
+        self._intake = Intake(self._deps, self, self.options)
         self._ready, self._drain_ms = around.ready, self.options.drain_ms
         self._told_to_stop = asyncio.Event()
-        self._freed = asyncio.Event()
         self._given_back = asyncio.Event()
 
     @property
     def running(self) -> int:
         """Runs this worker holds."""
         return len(self._attempts)
+
+    @property
+    def room(self) -> int:
+        """So many more runs it may hold."""
+        return self.options.concurrency - len(self._attempts)
 
     @property
     def lacks(self) -> Mapping[str, str]:
@@ -161,7 +115,7 @@ class Worker:
                 if self.options.facts.instance:
                     group.create_task(self.presence.beat(stop, self.options.beat_ms))
                 group.create_task(self._reap(stop))
-                group.create_task(self._intake(stop))
+                group.create_task(self._intake.run(stop))
                 if self.options.retention_ms is not None:
                     group.create_task(self._prune(stop, self.options.retention_ms))
         finally:
@@ -198,51 +152,8 @@ class Worker:
             return
         self._given_back.clear()
 
-    async def _intake(self, stop: asyncio.Event) -> None:
-        """Accept messages, claim while slots are free; otherwise wait for a hint, a free slot, or the end."""
-        while not stop.is_set():
-            accepted = 0
-            if self.options.only is None:
-                accepted = await accept_messages(self._store, self._telemetry)
-            free = self.options.concurrency - len(self._attempts)
-            claims: list[Claim] = []
-            if free > 0:
-                claims = await self._claim(min(free, CLAIM_MAX), stop)
-            if not claims and accepted < ACCEPT_MAX:
-                await self._idle(stop, full=free <= 0)
-
-    async def _claim(self, n: int, stop: asyncio.Event) -> list[Claim]:
-        nonce, sent = f"{self.holder}.{new_id()}", self._clock.elapsed_ms()
-
-        async def ask() -> list[Claim]:
-            return await self._store.claim(
-                nonce,
-                n,
-                queues=self.options.queues,
-                lacks=frozenset(self._definitions.lacks),
-                only=self.options.only,
-                alone=not self._attempts,
-            )
-
-        claims = await self._until_answered("claim", ask, stop) or []
-        for claim in claims:
-            # What is not started because the worker stops is given back when it leaves.
-            await self._until_answered("start", partial(self._start, claim, sent), stop)
-        return claims
-
-    async def _until_answered(self, verb: str, ask: Callable[[], Awaitable[T]], stop: asyncio.Event) -> T | None:
-        """While the outcome is unknown the same request is sent again. ``None``: the worker stops."""
-        pause_ms, most_ms = RESEND_MS
-        while not stop.is_set():
-            try:
-                return await ask()
-            except Unavailable as e:
-                self._telemetry.emit(told.STORE_UNAVAILABLE, store=self._store.name, verb=verb, error=str(e))
-            await _pause(stop, pause_ms)
-            pause_ms = min(2 * pause_ms, most_ms)
-        return None
-
-    async def _start(self, claim: Claim, sent: float) -> None:
+    async def start(self, claim: Claim, sent: float) -> None:
+        """Move a claimed run."""
         header = claim.header
         self._telemetry.emit(told.RUN_CLAIMED, run_id=header.run_id, flow_id=header.flow_id)
         if claim.takeover:
@@ -259,6 +170,10 @@ class Worker:
         self._renewal.hold(attempt)
         task.add_done_callback(self._ended)
 
+    async def look(self) -> None:
+        """One of the held runs may have mail."""
+        await self._mail.look()
+
     async def _give_back(self, claim: Claim) -> None:
         step = Step(claim.header.run_id, claim.token, claim.header.seq + 1, "hand_back", {}, HandBack())
         await self._store.settle(step)
@@ -266,35 +181,12 @@ class Worker:
     def _ended(self, task: asyncio.Task[None]) -> None:
         attempt = self._attempts.pop(task)
         self._renewal.let_go(attempt)
-        self._freed.set()
+        self._intake.freed()
         self._given_back.set()
         if not task.cancelled() and (error := task.exception()) is not None:
             header: Header = attempt.header
             text = f"{type(error).__name__}: {error}"
             self._telemetry.emit(told.ATTEMPT_CRASHED, run_id=header.run_id, flow_id=header.flow_id, error=text)
-
-    async def _idle(self, stop: asyncio.Event, *, full: bool) -> None:
-        self._freed.clear()
-        waits: list[asyncio.Task[object]] = [
-            asyncio.create_task(stop.wait()),
-            asyncio.create_task(self._freed.wait()),
-        ]
-        if not full:
-            waits.append(asyncio.create_task(self._hint()))
-        try:
-            await asyncio.wait(waits, timeout=self.options.poll_ms / 1000, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            for task in waits:
-                task.cancel()
-
-    async def _hint(self) -> None:
-        """Something may be due, or one of the held runs may have mail."""
-        try:
-            await self._store.hint(self.options.poll_ms)
-            await self._mail.look()
-        except Unavailable as e:
-            self._telemetry.emit(told.STORE_UNAVAILABLE, store=self._store.name, verb="hint", error=str(e))
-            await asyncio.sleep(RETRY_MS / 1000)
 
     async def _reap(self, stop: asyncio.Event) -> None:
         """Release what dead processes on this machine held."""
@@ -304,7 +196,7 @@ class Worker:
                     self._telemetry.emit(told.HOLDERS_RELEASED, count=count)
             except Unavailable as e:
                 self._telemetry.emit(told.STORE_UNAVAILABLE, store=self._store.name, verb="bury", error=str(e))
-            await _pause(stop, REAP_MS)
+            await pause(stop, REAP_MS)
 
     async def _prune(self, stop: asyncio.Event, retention_ms: int) -> None:
         """Remove ended runs past their retention."""
@@ -314,7 +206,7 @@ class Worker:
                 self._telemetry.emit(told.RUNS_PRUNED, count=count)
             except Unavailable as e:
                 self._telemetry.emit(told.STORE_UNAVAILABLE, store=self._store.name, verb="prune", error=str(e))
-            await _pause(stop, PRUNE_EVERY_MS)
+            await pause(stop, PRUNE_EVERY_MS)
 
     async def _drain(self) -> int:
         """Let attempts reach their next settle; what ignores that is cut at the deadline."""
@@ -345,11 +237,3 @@ class Worker:
 def _process(holder: str, options: WorkerOptions, now_ms: int) -> Process:
     facts = replace(options.facts, concurrency=options.concurrency)
     return Process(holder, os.getpid(), options.queues, options.only, options.imports, now_ms, facts)
-
-
-async def _pause(stop: asyncio.Event, ms: int) -> None:
-    try:
-        async with asyncio.timeout(ms / 1000):
-            await stop.wait()
-    except TimeoutError:
-        return

@@ -12,8 +12,8 @@ from plaita.core.calls import NodeExecution
 from plaita.ports.backend import Backend
 from plaita.ports.processes import Process
 from plaita.ports.values import RunId
+from plaita.server.worker import Surroundings, Worker, WorkerOptions
 from plaita.server.worker.attempt import Attempt
-from plaita.server.worker.worker import Surroundings, Worker, WorkerOptions
 from plaita.telemetry import events as told
 from plaita.telemetry.event import Event, Field
 from plaita.testing.loop import EPOCH_MS, LoopSpawner, bury

@@ -1,0 +1,100 @@
+"""The intake of a worker: it asks ahead, and loses nothing when it stops."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, cast
+
+from plaita import Flow
+from plaita.backends.memory import MemoryBackend
+from plaita.base.clock import SystemClock
+from plaita.control.starting import StartOptions, start_flow
+from plaita.ports.runs import Claim
+from plaita.server.worker import Worker, WorkerOptions
+from plaita.server.worker.attempt import Deps
+from plaita.server.worker.intake import CLAIM_MAX, FEW, Intake
+from plaita.telemetry.sink import LogTelemetry
+from tests.support.flows import chain
+
+CONCURRENCY = 100
+
+
+class Store:
+    """Answers claims from so many runs, and says in which order things were asked and begun."""
+
+    name = "memory"
+
+    def __init__(self, due: int) -> None:
+        self.due, self.told, self.asked = due, [], asyncio.Event()  # type: ignore[var-annotated]
+
+    async def accept(self, n: int) -> list[Any]:
+        return []
+
+    async def claim(self, nonce: str, n: int, **_: Any) -> list[Claim]:
+        self.told.append(("ask", n))
+        given = min(n, self.due)
+        self.due -= given
+        return [cast(Claim, f"run {i}") for i in range(given)]
+
+    async def hint(self, timeout_ms: int) -> None:
+        self.asked.set()
+        await asyncio.Event().wait()
+
+
+class Taker:
+    def __init__(self, store: Store, running: int = 0) -> None:
+        self._told, self.running = store.told, running
+        self.lacks: dict[str, str] = {}
+
+    @property
+    def room(self) -> int:
+        return CONCURRENCY - self.running
+
+    async def start(self, claim: Claim, sent: float) -> None:
+        self.running += 1
+        self._told.append(("start", claim))
+
+    async def look(self) -> None:
+        """No mail."""
+
+
+async def taking(store: Store, taker: Taker) -> list[Any]:
+    """What was asked and begun until nothing is due."""
+    deps = Deps(cast(Any, store), cast(Any, None), SystemClock(), LogTelemetry(), {}, "h")
+    intake = Intake(deps, taker, WorkerOptions(concurrency=CONCURRENCY, poll_ms=60_000))
+    stop = asyncio.Event()
+    working = asyncio.create_task(intake.run(stop))
+    await store.asked.wait()
+    stop.set()
+    await working
+    return store.told
+
+
+async def test_the_next_claim_is_asked_for_before_the_runs_of_the_last_are_begun() -> None:
+    store = Store(CLAIM_MAX + 1)
+    told = await taking(store, Taker(store))
+    assert told[:3] == [("ask", CLAIM_MAX), ("ask", CLAIM_MAX), ("start", "run 0")]
+    assert sum(what == "start" for what, _ in told) == CLAIM_MAX + 1
+
+
+async def test_room_for_a_few_is_not_asked_for_ahead_but_is_used() -> None:
+    store = Store(5)
+    told = await taking(store, Taker(store, running=CONCURRENCY - FEW + 1))
+    assert told[0] == ("ask", FEW - 1)
+    assert [what for what, _ in told[1:6]] == ["start"] * 5
+
+
+async def test_runs_that_were_claimed_ahead_are_given_back_when_the_worker_stops() -> None:
+    store, count = MemoryBackend(), 3 * CLAIM_MAX
+    flow = Flow.model_validate(chain())
+    for i in range(count):
+        await start_flow(store, flow, {}, StartOptions(execution_id=f"r{i}"))
+    worker, stop = Worker(store, WorkerOptions(concurrency=CONCURRENCY)), asyncio.Event()
+    working = asyncio.create_task(worker.run(stop))
+    await worker.changed(60_000)
+    stop.set()
+    await working
+    ended, _ = await store.runs(status="completed", limit=count)
+    left = [claim for i in range(count) for claim in await store.claim(f"another.{i}", 1, alone=True)]
+    assert left
+    assert len(ended) + len(left) == count
