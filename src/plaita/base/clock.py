@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Protocol
 
+# CLOCK_BOOTTIME runs while a laptop sleeps; macOS's monotonic clock has no such twin and stops.
+_ELAPSED = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 
 
@@ -29,9 +31,7 @@ class SystemClock:
         return time.time_ns() // 1_000_000
 
     def elapsed_ms(self) -> float:
-        # CLOCK_BOOTTIME runs while a laptop sleeps; macOS's monotonic clock has no such twin and stops.
-        source = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
-        return time.clock_gettime(source) * 1000
+        return time.clock_gettime(_ELAPSED) * 1000
 
 
 _secret: random.Random = secrets.SystemRandom()

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import math
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import orjson
 
@@ -21,6 +21,7 @@ Json: TypeAlias = Any
 
 INTEGER_MAX = 10**INTEGER_DIGITS_MAX
 _BIG = "\u0000int"
+_BASES: Final[tuple[type[Any], ...]] = (str, int, float, list, dict)
 _STEP = {"'": "\\'", "\\": "\\\\"}
 
 
@@ -57,31 +58,30 @@ def admit(value: object, path: str = "$") -> Json:
         raise InputError(path, e.reason) from None
 
 
-def _admit(value: object, depth: int, budget: list[int]) -> Json:
+def _admit(value: Any, depth: int, budget: list[int]) -> Json:
     kind = type(value)
     if value is None or kind is bool:
         return value
     if kind is str:
-        return _text(str(value), budget)
+        return _text(value, budget)
     if kind is int:
         if not -INTEGER_MAX < value < INTEGER_MAX:
             raise _Refused(f"an integer may have at most {INTEGER_DIGITS_MAX} digits")
         return value
     if kind is float:
-        if not math.isfinite(value):  # type: ignore[arg-type]
+        if not math.isfinite(value):
             raise _Refused(f"{value} is not a JSON number")
         return value
-    if isinstance(value, list | dict) and (kind is list or kind is dict):
+    if kind is list or kind is dict:
         if depth == 0:
             raise _Refused(f"nested deeper than {DEPTH_MAX} (or containing itself)")
         budget[0] -= len(value)
         if budget[0] < 0:
             raise _Refused(f"more than {STORED_NODES_MAX} values")
-        return _admit_list(value, depth, budget) if isinstance(value, list) else _admit_object(value, depth, budget)
-    for base in (str, int, float, list, dict):
+        return _admit_list(value, depth, budget) if kind is list else _admit_object(value, depth, budget)
+    for base in _BASES:
         if isinstance(value, base):
-            plain: object = base(value)  # type: ignore[arg-type]
-            return _admit(plain, depth, budget)
+            return _admit(base(value), depth, budget)
     raise _Refused(f"{kind.__name__} is not a JSON type; use null, true/false, a number, text, a list or an object")
 
 

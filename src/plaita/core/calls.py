@@ -33,6 +33,7 @@ _COMPILED_MAX = 512
 _NAME = re.compile(r"[\w-]+")
 _SHOWN_ROOTS = tuple(name for name in CONTEXT_ROOTS if name != "ENV")
 """Roots that a node may ask for by name: not the environment."""
+_ONE_BY_ONE = threading.Lock()
 TEXT_MAX = 20_000
 """Characters of an error's text that are kept."""
 
@@ -67,7 +68,7 @@ class NodeExecution:
         self._over = False
         self.attempt = call.attempt
         self.idempotency_key = f"{incarnation}/{call.key.removeprefix('/')}"
-        self.cancel_event = threading.Event()
+        self._cancel_event: threading.Event | None = None
 
     @property
     def execution_id(self) -> str:
@@ -87,7 +88,17 @@ class NodeExecution:
     @property
     def cancel_requested(self) -> bool:
         """True once nobody waits for the result any more."""
-        return self.cancel_event.is_set()
+        return self._over
+
+    @property
+    def cancel_event(self) -> threading.Event:
+        """The same to wait for, from any thread."""
+        with _ONE_BY_ONE:
+            event = self._cancel_event = self._cancel_event or threading.Event()
+        # Looked at after the event is there: whoever closes the view meanwhile sets it, or is seen here.
+        if self._over:
+            event.set()
+        return event
 
     def evaluate(self, value: Json) -> Json:
         """Evaluate a field: expressions and templates in it, at any depth. Raises ``EvaluationError``."""
@@ -159,7 +170,8 @@ class NodeExecution:
     def close(self) -> None:
         """The call is over: the view answers no more."""
         self._over = True
-        self.cancel_event.set()
+        if self._cancel_event is not None:
+            self._cancel_event.set()
 
     def returned(self, value: object) -> Returned:
         """The event of a result. Raises ``InputError`` when it is not JSON."""
@@ -265,7 +277,7 @@ def accepted(call: Call, result: Any) -> Any:
     except Exception as e:
         text = f"the result is refused: {_stored(e) or type(e).__name__}"
         raise FailureRaised(Failure("node_error", NODE_CODE, text, retryable=True, origin=e)) from e
-    payload = node.node_result_payload() if hasattr(node, "node_result_payload") else None
+    payload = node.node_result_payload()
     return {**payload, "data": result} if payload else result
 
 

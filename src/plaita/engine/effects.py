@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from plaita.base.json import Json
+from plaita.base.record import record
 from plaita.engine.failure import Failure
 
 if TYPE_CHECKING:
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from plaita.engine.program import CNode
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Returned:
     """A call came back; ``state`` holds the roots it set, without prefix."""
 
@@ -23,7 +24,7 @@ class Returned:
     state: Mapping[str, Json] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Raised:
     """A call failed."""
 
@@ -31,7 +32,7 @@ class Raised:
     failure: Failure
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Wake:
     """A wait was answered."""
 

@@ -200,6 +200,8 @@ def advance(run: Run, events: Sequence[Event], *, now_ms: int, dice: float = 0.5
 
 def _in_order(run: Run, events: Sequence[Event]) -> Sequence[Event]:
     """Of several failures that arrive together the first in declaration order is taken first."""
+    if len(events) < 2:
+        return events
     failed = [e for e in events if isinstance(e, Raised) and e.id in run.calls]
     if len(failed) < 2:
         return events

@@ -161,6 +161,10 @@ class Node(Editable):
     def validate(self) -> None:  # type: ignore[override]
         """Look at the node when its flow is loaded; what is raised becomes a warning. Overridden by custom nodes."""
 
+    def node_result_payload(self) -> dict[str, Any] | None:
+        """What the stored result carries besides the result itself, which is then its key ``data``."""
+        return None
+
     def _validate_output(self, result: Any) -> None:
         """Look at a result before it is stored; what is raised fails the node and may be retried. Overridden too."""
 

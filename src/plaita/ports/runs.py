@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol, TypeAlias
 
+from plaita.base.record import record
 from plaita.ports.tasks import TaskSpec
 from plaita.ports.values import By, Close, Mail, Parent, RunId, Status, Token, WaitId
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Submission:
     """A start. Two submissions of one id are the same when ``digest`` agrees (flow closure and input).
 
@@ -36,7 +37,7 @@ class Submission:
     imports: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Submitted:
     run_id: RunId
     incarnation: str
@@ -58,7 +59,7 @@ class Tombstoned:
     run_id: RunId
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Header:
     """What a holder needs of a claimed run besides its frames. ``reopened``: it ended in an error before, and no settle
     changed its frames since."""
@@ -80,7 +81,7 @@ class Header:
     reopened: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Claim:
     """A run this process may move. ``now_ms`` is the store's time of the answer, ``lease_ms`` how long it holds.
     ``takeover``: another process held it and was lost."""
@@ -94,7 +95,7 @@ class Claim:
     takeover: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Arm:
     """A wait to open. ``key`` ``None`` means uncorrelated; ``by_filter`` makes events candidates the machine judges.
 
@@ -115,7 +116,7 @@ class Arm:
     wanted: bytes = b""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Closing:
     """A wait to close by compare-and-set. ``read``: the answer in the mailbox; ``event``: the candidate ``event``."""
 
@@ -173,7 +174,7 @@ class HandBack:
 Next: TypeAlias = Keep | Park | Block | End | HandBack
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Step:
     """One settle. ``delta`` maps frame keys to JSON bytes, ``None`` removes a key. ``ack``: mailbox read up to here.
 
@@ -212,7 +213,7 @@ class Adopted:
     incarnation: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Settled:
     """Accepted. ``held`` says whether the run is still ours (a park with mail becomes a keep)."""
 
@@ -223,7 +224,7 @@ class Settled:
     now_ms: int
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Dup:
     """The same bytes were accepted before; the values are those of now. Act exactly as on ``Settled``."""
 

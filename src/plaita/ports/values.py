@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, NewType
 
+from plaita.base.record import record
+
 RunId = NewType("RunId", str)
 WaitId = NewType("WaitId", str)
 
@@ -16,7 +18,7 @@ Close = Literal["read", "event", "timeout", "cut"]
 """Why a settle closes a wait."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Token:
     """Proof of a claim. ``nonce`` is random per claim and begins with ``<holder>.``; ``generation`` only grows."""
 
@@ -34,7 +36,7 @@ class Parent:
     wait_id: WaitId
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Mail:
     """One mailbox entry. ``wake``: the wait is resolved, ``data`` is the answer. ``candidate``: an event on offer.
     ``timeout``: the wait is open, and the holder is to close it as its deadline would.

@@ -15,6 +15,7 @@ BOUNDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2
 LABELS_MAX: Final = 100
 """So many values of a label are told apart; further ones are ``other``, so that no page grows without end."""
 OTHER: Final = "other"
+_NUMBERS: Final = (int, float)
 
 
 @dataclass(slots=True)
@@ -51,7 +52,7 @@ class Numbers:
     def count(self, metric: Metric, fields: Mapping[str, Field]) -> None:
         """An event that moves ``metric`` happened."""
         grows = fields.get(metric.of, 0) if metric.of else 1
-        if not isinstance(grows, int | float):
+        if not isinstance(grows, _NUMBERS):
             return
         label = str(fields.get(metric.by, "")) if metric.by else ""
         with self._lock:

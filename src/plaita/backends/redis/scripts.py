@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -58,7 +58,7 @@ class Script:
     plan: tuple[tuple[str, bool], ...]
     """Name of each argument, and whether it is a list."""
 
-    def pack(self, **values: Any) -> list[Arg]:
+    def pack(self, values: Mapping[str, Any]) -> list[Arg]:
         """The arguments in the order of the contract; ``None`` and ``False`` are empty, ``True`` is ``1``.
 
         Lists go as they are: their items are texts, bytes and numbers.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Awaitable, Mapping
 from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass
@@ -55,24 +57,33 @@ class Talk:
     def key(self, name: str, *parts: str | int) -> str:
         return self._streams.get(name) or key(name, *parts, prefix=self._prefix)
 
-    async def run(self, verb: str, **values: Any) -> Any:
+    def run(self, verb: str, **values: Any) -> Awaitable[Any]:
         """Run a verb; its reply. Raises ``Unavailable``: the outcome is unknown."""
-        reply, _ = await self.run_durably(verb, **values)
-        return reply
+        if self._waits(verb, values):
+            return self._replicated(verb, values)
+        return self._sent(self._links.bulk if verb in BULK else self._links.main, verb, values)
 
     async def run_durably(self, verb: str, **values: Any) -> tuple[Any, Durability]:
         """Run a verb; its reply, and what keeps its effect. What comes from outside and what ends a run waits for a
         replica where the limits say so; when none has it in time that is counted. Raises ``Unavailable``."""
-        waits = self.limits.confirm_ms and (verb in EDGES or (verb == "settle" and values["kind"] == "end"))
+        if not self._waits(verb, values):
+            return await self.run(verb, **values), "local"
+        reply = await self._sent(self._links.edge, verb, values)
+        return reply, await self._confirmed()
+
+    async def _replicated(self, verb: str, values: dict[str, Any]) -> Any:
+        reply, _ = await self.run_durably(verb, **values)
+        return reply
+
+    def _waits(self, verb: str, values: Mapping[str, Any]) -> bool:
+        return bool(self.limits.confirm_ms) and (verb in EDGES or (verb == "settle" and values["kind"] == "end"))
+
+    def _sent(self, link: Link, verb: str, values: Mapping[str, Any]) -> asyncio.Future[Any]:
         script = self._scripts[verb]
-        args = script.pack(**values)
+        args = script.pack(values)
         if self._clock is not None:
             args.append(self._clock.now_ms())
-        if waits:
-            reply = await self._links.edge.run(script, args)
-            return reply, await self._confirmed()
-        link = self._links.bulk if verb in BULK else self._links.main
-        return await link.run(script, args), "local"
+        return link.run(script, args)
 
     async def _confirmed(self) -> Durability:
         """Whether a replica has what was written last on this connection. One that was opened since knows nothing."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 from plaita.base.json import Json
+from plaita.base.record import record
 
 
 class Absent:
@@ -36,7 +37,7 @@ class Facts(Protocol):
     def timezone(self) -> str | None: ...
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class FixedFacts:
     """Facts that stay as they were said, outside of a run or for one call."""
 

@@ -36,7 +36,7 @@ from plaita.ports.runs import (
     WaitConflict,
 )
 from plaita.ports.values import Mail, RunId, Token, WaitId
-from plaita.server.worker.alarm import Alarm
+from plaita.server.worker.bell import Bell
 from plaita.server.worker.changed import UNCHANGED, DefinitionChange, refusal_of
 from plaita.server.worker.compose import Commit, compose, error_bytes
 from plaita.server.worker.detached import spawns_of
@@ -83,10 +83,9 @@ class Attempt:
         self._time = StoreTime(deps.clock, claim.now_ms, asyncio.get_running_loop().time)
         self._unread = Unread(claim.mailbox)
         self._cancel, self._lost = claim.cancel, False
-        self._stir = asyncio.Event()
-        self._alarm = Alarm(self._stir.set)
+        self._bell = Bell()
         self._timeline = Timeline(claim.header.run_id, deps.telemetry, deps.observer, deps.callbacks)
-        self._calls = OpenCalls(deps.pool, claim.header.incarnation, self._timeline, self._stir.set, deps.clock)
+        self._calls = OpenCalls(deps.pool, claim.header.incarnation, self._timeline, self._bell.ring, deps.clock)
 
     @property
     def lease_of(self) -> tuple[RunId, Token]:
@@ -95,7 +94,7 @@ class Attempt:
     @property
     def is_idle(self) -> bool:
         """Only calls are under way: nothing moves until one comes back or mail arrives."""
-        return self._calls.any_runs and not self._stir.is_set()
+        return self._calls.any_runs and not self._bell.is_rung
 
     def renewed(self, answer: Renewed | Lost, sent: float) -> None:
         """A renewal was answered."""
@@ -104,7 +103,7 @@ class Attempt:
         else:
             self._hear(answer.now_ms, answer.cancel, answer.mailbox)
             self.lease.until = max(self.lease.until, sent + answer.lease_ms)
-        self._stir.set()
+        self._bell.ring()
 
     async def run(self) -> None:
         """Move the run until it is given back. Everything unsaved is dropped when the claim is lost."""
@@ -114,7 +113,7 @@ class Attempt:
                 if machine is not None:
                     await self._move(machine)
         finally:
-            self._alarm.cancel()
+            self._bell.close()
             self._calls.close()
 
     async def _goes_on(self) -> bool:
@@ -316,15 +315,12 @@ class Attempt:
     async def _wait(self, machine: Run) -> bool:
         """Until news, a renewal or a timer; true when a timer is due."""
         due = next_due(machine)
-        if due is not None:
-            self._alarm.set(max(0, due - self._time.now()) / 1000)
-        await self._stir.wait()
-        self._stir.clear()
+        await self._bell.wait(None if due is None else max(0, due - self._time.now()) / 1000)
         return due is not None and due <= self._time.now()
 
     def stir(self) -> None:
         """Look again, for example because the worker drains."""
-        self._stir.set()
+        self._bell.ring()
 
 
 def _forgotten(answer: Stale, token: Token, seq: int) -> int | None:

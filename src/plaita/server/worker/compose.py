@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from plaita.base.json import encode
+from plaita.base.record import record
 from plaita.core.arming import arm_of
 from plaita.engine.delta import Delta, take_delta
 from plaita.engine.effects import Done, Effects, Failed
@@ -19,7 +19,7 @@ from plaita.ports.values import Token, WaitId
 ERROR_BYTES_MAX = 65_536
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Commit:
     """What a step is composed of besides the run: who writes, what was read, what there is to tell."""
 
@@ -85,12 +85,8 @@ def error_bytes(failure: Failure) -> bytes:
 
 
 def _digest(delta: Delta, following: Next, closes: Sequence[Closing], arms: Sequence[Arm], commit: Commit) -> str:
-    digest = hashlib.blake2b(digest_size=16)
-    for key, value in delta.items():
-        digest.update(key.encode())
-        digest.update(b"\0" if value is None else value)
+    changed = "\0".join(delta).encode()
     parts: tuple[Any, ...] = (following, closes, arms, commit.spawns, commit.ack, commit.seq, commit.progress)
-    digest.update(repr(parts).encode())
-    for entry in commit.history:
-        digest.update(entry)
-    return digest.hexdigest()
+    written = [b"-" if value is None else value for value in delta.values()]
+    data = b"\0".join((changed, *written, repr(parts).encode(), *commit.history))
+    return hashlib.blake2b(data, digest_size=16).hexdigest()

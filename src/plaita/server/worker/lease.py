@@ -45,9 +45,10 @@ class StoreTime:
 
     def hear(self, now_ms: int) -> None:
         """An answer said what time it is."""
-        now = self.now()
+        at = self._clock.elapsed_ms()
+        now = int(self._heard + at - self._at)
         self._leapt += max(0, now_ms - now)
-        self._heard, self._at = max(now_ms, now), self._clock.elapsed_ms()
+        self._heard, self._at = max(now_ms, now), at
 
     def take_leap(self) -> int:
         """Milliseconds since this was asked last in which nothing could run: the store's clock was set, or the machine

@@ -52,7 +52,7 @@ class OpenCalls:
         """Begin what is allowed."""
         for call in self._allowed:
             view = NodeExecution(call, self._incarnation)
-            self._timeline.names.setdefault(call.id, call.frame.where(call.node.id))
+            self._timeline.name_of(call)
             self._tasks[call.id] = (asyncio.create_task(self._perform(call, view)), view)
         self._allowed = []
 

@@ -40,7 +40,7 @@ class Timeline:
         self._returned: list[dict[str, Json]] = []
         self._taken: list[dict[str, Json]] = []
         self._secrets: frozenset[str] | None = None
-        self.names: dict[str, str] = {}
+        self._names: dict[str, str] = {}
 
     def trace(self, kind: Told, frame: Frame, cn: CNode | None, value: Any) -> None:
         """The machine ran a pure node, or something that only callbacks are told of."""
@@ -62,15 +62,22 @@ class Timeline:
         if self._observer is not None:
             self._observer(self._run_id, entry)
 
+    def name_of(self, call: Call) -> str:
+        """The address of a call's node for people, until it has come back."""
+        name = self._names.get(call.id)
+        if name is None:
+            name = self._names[call.id] = call.frame.where(call.node.id)
+        return name
+
     def came_back(self, event: Event) -> None:
         """A call ended. That stays true whatever becomes of the settle that carries it."""
         match event:
             case Returned(call_id, value):
-                node = self.names.pop(call_id, call_id)
+                node = self._names.pop(call_id, call_id)
                 self.add("node_end", node=node, output=self._preview(node, redact(value, self._secrets or ())))
                 self._returned.append(self._entries[-1])
             case Raised(call_id, failure):
-                node = self.names.pop(call_id, call_id)
+                node = self._names.pop(call_id, call_id)
                 self.add("node_error", node=node, kind=failure.kind, code=failure.code, message=failure.message[:1000])
                 self._returned.append(self._entries[-1])
 
@@ -82,7 +89,6 @@ class Timeline:
             self.add("limit", node=node)
             self._telemetry.emit(told.ROUNDS_LIMITED, run_id=self._run_id, path=node)
         for call in effects.calls.values():
-            self.names[call.id] = call.frame.where(call.node.id)
             self._starts(run, call)
         for opened in effects.opened.values():
             self.add(
@@ -95,13 +101,14 @@ class Timeline:
                 self.add("wait_closed", wait_id=closed.id, why=closed.why)
 
     def _starts(self, run: Run, call: Call) -> None:
+        node = self.name_of(call)
         fields: dict[str, Json] = {"type": call.node.type, "attempt": call.attempt, "key": call.key}
         given = arguments_of(call)
         if given is not None:
             if self._secrets is None:
                 self._secrets = secrets_of(run)
-            fields["input"] = self._preview(self.names[call.id], redact(given, self._secrets))
-        self.add("node_start", node=self.names[call.id], **fields)
+            fields["input"] = self._preview(node, redact(given, self._secrets))
+        self.add("node_start", node=node, **fields)
 
     def _preview(self, node: str, value: Json) -> Json:
         """A value as people see it in the history: itself while it is small."""
@@ -116,7 +123,7 @@ class Timeline:
         self._telemetry.emit(
             told.CALL_RETURNED,
             run_id=self._run_id,
-            path=call.frame.where(call.node.id),
+            path=self.name_of(call),
             type=call.node.type,
             failed=failed,
             seconds=round(seconds, 6),
