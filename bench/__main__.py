@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from bench import beside, durable, fleet, http, inprocess, open_loop, startup, suspended
+from bench import beside, durable, fleet, http, inprocess, open_loop, startup, suspended, takeover
 
 SECTIONS = {
     "inprocess": inprocess.run,
@@ -13,6 +13,7 @@ SECTIONS = {
     "open_loop": open_loop.run,
     "beside": beside.run,
     "suspended": suspended.run,
+    "takeover": takeover.run,
     "startup": startup.run,
     "http": http.run,
 }

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 from types import TracebackType
 from typing import Any
 
@@ -25,10 +26,11 @@ COMPLETED = "plaita:runs:status:completed"
 
 
 class Crew:
-    """``processes`` workers on an empty store. Counts of executions it waits for are those that ended in it."""
+    """``processes`` workers on an empty store, ``supervised`` by one parent or each on its own. Counts of executions
+    it waits for are those that ended in it."""
 
-    def __init__(self, url: str, processes: int = 1) -> None:
-        self.url, self.processes = url, processes
+    def __init__(self, url: str, processes: int = 1, *, supervised: bool = False) -> None:
+        self.url, self.processes, self.supervised = url, processes, supervised
         self.client: Any = redis.Redis.from_url(url, decode_responses=True)
         self.client.flushall()
         self.store = RedisBackend(url)
@@ -36,11 +38,19 @@ class Crew:
 
     async def __aenter__(self) -> Crew:
         command = [sys.executable, "-m", "plaita", "worker", "--store", self.url, "--import", str(bench.nodes.__file__)]
-        for _ in range(self.processes):
+        if self.supervised:
+            command += ["--processes", str(self.processes)]
+        for _ in range(1 if self.supervised else self.processes):
             log = subprocess.DEVNULL
             self.workers.append(await asyncio.to_thread(subprocess.Popen, command, stdout=log, stderr=log))
         await self.until(lambda: int(self.client.zcard("plaita:processes")) == self.processes)
         return self
+
+    def children(self) -> list[int]:
+        """The processes of a supervisor's workers."""
+        parent = self.workers[0].pid
+        found = Path(f"/proc/{parent}/task/{parent}/children").read_text(encoding="ascii").split()
+        return [int(pid) for pid in found]
 
     async def start(self, flow: Flow, inputs: list[Any], first: int = 0) -> None:
         """Start one execution an input, ``AT_ONCE`` requests at a time; they are named ``r0``, ``r1`` ..."""

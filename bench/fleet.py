@@ -32,6 +32,8 @@ FSYNC = {
     "always": ("--appendonly", "yes", "--appendfsync", "always"),
 }
 SAMPLES = 200
+LONG, PART = 10_000, 1_000
+"""Steps of one long execution; how many at its beginning and its end are compared."""
 FLOOR = """#!lua flags=allow-oom
 redis.call('HSET', KEYS[1], 'h', ARGV[1])
 redis.call('HSET', KEYS[1] .. ':f', 'f', ARGV[2], 'n', ARGV[3])
@@ -190,6 +192,13 @@ def _cost_of_a_step(url: str) -> str:
     )
 
 
+def _flatness(url: str) -> str:
+    """A step at the beginning and at the end of a long execution."""
+    steps = asyncio.run(_lone_step(url, LONG))
+    first, last = statistics.median(steps[:PART]), statistics.median(steps[-PART:])
+    return f"p50 {1e3 * first:.2f} ms at its beginning, {1e3 * last:.2f} ms at its end ({last / first:.2f}x)"
+
+
 def _ms(seconds: list[float]) -> str:
     ordered = sorted(seconds)
     return f"p50 {1e3 * statistics.median(ordered):6.2f} ms   p99 {1e3 * ordered[len(ordered) * 99 // 100]:6.2f} ms"
@@ -220,5 +229,6 @@ def run(rounds: int = 5) -> list[str]:
     }
     with redis_server() as url:
         lines += [f"  {name}: {_ms(asyncio.run(measure(url)))}" for name, measure in measures.items()]
+        lines.append(f"  a step of an execution of {LONG}: {_flatness(url)}")
         lines.append(f"  a step: {_cost_of_a_step(url)}")
     return lines

@@ -8,6 +8,9 @@ import subprocess
 import sys
 import tempfile
 import time
+from pathlib import Path
+
+from tests.servers import redis_server
 
 ROUNDS = 9
 BASE = "import pydantic\nclass A(pydantic.BaseModel):\n    x: int"
@@ -20,16 +23,15 @@ def _import_ms(code: str) -> float:
     return 1000 * (time.perf_counter() - started)
 
 
-def _idle_worker_mb() -> float:
-    with tempfile.TemporaryDirectory() as folder:
-        environ = {**os.environ, "PLAITA_STORE": f"sqlite:///{folder}/idle.db", "PLAITA_LOG_LEVEL": "ERROR"}
-        process = subprocess.Popen([sys.executable, "-m", "plaita.cli.main", "worker"], env=environ)
-        try:
-            time.sleep(3)
-            status = open(f"/proc/{process.pid}/status").read()  # noqa: SIM115, PTH123
-        finally:
-            process.terminate()
-            process.wait()
+def _idle_worker_mb(store: str) -> float:
+    environ = {**os.environ, "PLAITA_STORE": store, "PLAITA_LOG_LEVEL": "ERROR"}
+    process = subprocess.Popen([sys.executable, "-m", "plaita.cli.main", "worker"], env=environ)
+    try:
+        time.sleep(3)
+        status = Path(f"/proc/{process.pid}/status").read_text(encoding="ascii")
+    finally:
+        process.terminate()
+        process.wait()
     return int(status.split("VmRSS:")[1].split()[0]) / 1024
 
 
@@ -44,5 +46,7 @@ def run() -> list[str]:
     pydantic, flow = ms[BASE] - bare, ms["from plaita import Flow"] - bare
     lines = ["start-up (median of 9, interpreter subtracted)"]
     lines.append(f"  pydantic with one model {pydantic:.0f} ms, Flow {flow:.0f} ms: pydantic {flow - pydantic:+.0f} ms")
-    lines.append(f"  idle worker: {_idle_worker_mb():.0f} MB")
+    with tempfile.TemporaryDirectory() as folder, redis_server() as url:
+        embedded, fleet = _idle_worker_mb(f"sqlite:///{folder}/idle.db"), _idle_worker_mb(url)
+    lines.append(f"  idle worker: {embedded:.0f} MB on SQLite, {fleet:.0f} MB on Redis")
     return lines
