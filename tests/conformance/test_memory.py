@@ -2,6 +2,7 @@
 
 import pytest
 
+from plaita.backends.limits import Limits
 from plaita.backends.memory import MemoryBackend
 from plaita.ports.backend import Backend
 from plaita.testing.conformance import (
@@ -26,6 +27,7 @@ from plaita.testing.conformance import (
     TaskContract,
     WaitCells,
 )
+from plaita.testing.conformance.queries import KEPT
 
 
 class Memory:
@@ -40,6 +42,10 @@ class Memory:
     @pytest.fixture
     def capped(self, clock: HandClock) -> Backend:
         return MemoryBackend(clock, cap=1)
+
+    @pytest.fixture
+    def bounded(self, clock: HandClock) -> Backend:
+        return MemoryBackend(clock, limits=Limits(history_max=KEPT))
 
 
 class TestRunCells(Memory, RunCells):

@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 
+from plaita.backends.limits import Limits
 from plaita.backends.redis import RedisBackend
 from plaita.ports.backend import Backend
 from plaita.testing.conformance import (
@@ -29,6 +30,7 @@ from plaita.testing.conformance import (
     TaskContract,
     WaitCells,
 )
+from plaita.testing.conformance.queries import KEPT
 
 
 class OnRedis:
@@ -45,6 +47,12 @@ class OnRedis:
     @pytest_asyncio.fixture
     async def capped(self, clock: HandClock, redis_url: str) -> AsyncIterator[Backend]:
         store = RedisBackend(redis_url, clock, cap=1, prefix="capped")
+        yield store
+        await store.close()
+
+    @pytest_asyncio.fixture
+    async def bounded(self, clock: HandClock, redis_url: str) -> AsyncIterator[Backend]:
+        store = RedisBackend(redis_url, clock, limits=Limits(history_max=KEPT), prefix="bounded")
         yield store
         await store.close()
 

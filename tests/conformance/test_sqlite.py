@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
+from plaita.backends.limits import Limits
 from plaita.backends.sqlite import SqliteBackend
 from plaita.ports.backend import Backend
 from plaita.testing.conformance import (
@@ -30,6 +31,7 @@ from plaita.testing.conformance import (
     TaskContract,
     WaitCells,
 )
+from plaita.testing.conformance.queries import KEPT
 
 
 class Sqlite:
@@ -46,6 +48,13 @@ class Sqlite:
     @pytest_asyncio.fixture
     async def capped(self, clock: HandClock, tmp_path: Path) -> AsyncIterator[Backend]:
         store = SqliteBackend(tmp_path / "capped.db", clock, cap=1, synchronous="NORMAL")
+        yield store
+        await store.close()
+
+    @pytest_asyncio.fixture
+    async def bounded(self, clock: HandClock, tmp_path: Path) -> AsyncIterator[Backend]:
+        limits = Limits(history_max=KEPT)
+        store = SqliteBackend(tmp_path / "bounded.db", clock, limits=limits, synchronous="NORMAL")
         yield store
         await store.close()
 

@@ -26,6 +26,7 @@ def limits_of(settings: Settings, environ: Mapping[str, str], streams: Streams |
         row_ttl_ms=store.retention_days * DAY_MS,
         claim_min_idle_ms=store.claim_min_idle_ms,
         dlq_max=store.dlq_max_len,
+        history_max=store.history_max_len,
         confirm_ms=CONFIRM_MS if store.durability == "replica" else 0,
         streams=named,
         fleet=_fleet(settings, environ, named),

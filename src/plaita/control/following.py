@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 
-from plaita.base.json import decode
-from plaita.base.moment import iso
 from plaita.control.looking import run_of
-from plaita.control.shapes import Shape, wait_kind
+from plaita.control.shapes import Shape, entry_shapes, wait_kind
 from plaita.ports.backend import Backend
 from plaita.ports.queries import RunView
 from plaita.ports.values import TERMINAL
@@ -21,9 +19,9 @@ async def entries(store: Backend, execution_id: str, *, follow: bool) -> AsyncIt
     run, seen = await run_of(store, execution_id), 0
     while True:
         page = await store.history(run.run_id, after=seen, limit=PAGE)
-        for entry in page:
-            seen = entry.seq
-            yield {"seq": entry.seq, "at": iso(entry.at_ms), **decode(entry.data)}
+        for shape in entry_shapes(page, seen):
+            seen = shape["seq"]
+            yield shape
         if page:
             continue
         if not follow or await _rests(store, run):

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from plaita.base.errors import NotFound
 from plaita.base.ids import check_cursor, check_texts, check_whole
-from plaita.base.json import decode
-from plaita.base.moment import iso
-from plaita.control.shapes import Shape, execution_shape, task_shape
+from plaita.control.shapes import Shape, entry_shapes, execution_shape, task_shape
 from plaita.ports.backend import Backend
 from plaita.ports.queries import RunView
 from plaita.ports.tasks import Task
@@ -85,8 +83,7 @@ async def history(store: Backend, execution_id: str, *, after: int = 0, limit: i
     check_whole(limit, "limit", 1, LIMIT_MAX)
     view = await run_of(store, execution_id)
     entries = await store.history(view.run_id, after=after, limit=limit)
-    items = [{"seq": e.seq, "at": iso(e.at_ms), **decode(e.data)} for e in entries]
-    return {"items": items, "next": items[-1]["seq"] if len(items) == limit else None}
+    return {"items": entry_shapes(entries, after), "next": entries[-1].seq if len(entries) == limit else None}
 
 
 async def task_of(store: Backend, task_id: str) -> Task:

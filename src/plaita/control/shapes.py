@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from plaita.base.json import Json, decode
 from plaita.base.moment import iso
-from plaita.ports.queries import RunView, WaitView
+from plaita.ports.queries import Entry, RunView, WaitView
 from plaita.ports.tasks import Task
 
 Shape = dict[str, Json]
@@ -35,6 +36,16 @@ def execution_shape(run: RunView, waits: list[WaitView]) -> Shape:
         "parent_id": run.parent,
     }
     return shape | {key: value for key, value in extra.items() if value is not None}
+
+
+def entry_shapes(entries: Sequence[Entry], after: int) -> list[Shape]:
+    """History entries behind that number, ``{"seq", "at", "event", …}``. Where the store has let the oldest of them go,
+    ``entries_gone`` comes first, under the number of the last that is gone, and counts them."""
+    told: list[Shape] = [{"seq": e.seq, "at": iso(e.at_ms), **decode(e.data)} for e in entries]
+    gone = entries[0].seq - 1 - after if entries else 0
+    if gone > 0:
+        told.insert(0, {"seq": after + gone, "at": told[0]["at"], "event": "entries_gone", "count": gone})
+    return told
 
 
 def wait_shape(wait: WaitView) -> Shape:

@@ -98,6 +98,16 @@ class StoreSettings:
             most=10_000_000,
         ),
     )
+    history_max_len: int = declare(
+        10_000,
+        Setting(
+            "PLAITA_HISTORY_MAX_LEN",
+            "whole number",
+            "Entries of its history that an execution keeps on Redis, the newest ones. SQLite keeps all.",
+            least=100,
+            most=10_000_000,
+        ),
+    )
     claim_min_idle_ms: int = declare(
         60_000,
         Setting(

@@ -222,13 +222,13 @@ def _error(view: RunView) -> dict[str, Json] | None:
 async def _timeline(backend: Backend, run_id: RunId) -> tuple[dict[str, Json], str | None]:
     """The history as the documented timeline, and the time of its last entry."""
     kept: deque[dict[str, Json]] = deque(maxlen=EVENTS_MAX)
-    after = count = 0
+    after = 0
     while entries := await backend.history(run_id, after=after):
         for entry in entries:
             facts = decode(entry.data)
             told = {k: v for k, v in facts.items() if k != "event"}
             at = {"seq": entry.seq, "at": iso(entry.at_ms), "at_ms": entry.at_ms, "type": facts.get("event")}
             kept.append(told | at)
-        after, count = entries[-1].seq, count + len(entries)
-    timeline = {"events": list(kept), "dropped": count - len(kept), "max_events": EVENTS_MAX}
+        after = entries[-1].seq
+    timeline = {"events": list(kept), "dropped": after - len(kept), "max_events": EVENTS_MAX}
     return timeline, kept[-1]["at"] if kept else None

@@ -12,6 +12,7 @@ from plaita.backends.rows import RunRow, WaitRow
 from plaita.backends.task_codec import spec_bytes, spec_of, vote_of
 from plaita.base.clock import new_id
 from plaita.base.json import decode, encode
+from plaita.ports.queries import Entry
 from plaita.ports.runs import Adoption, Arm, Block, Claim, End, Header, Next, Park, Step, Submission
 from plaita.ports.tasks import Task
 from plaita.ports.values import By, Mail, Parent, RunId, Token, WaitId
@@ -52,6 +53,12 @@ def stored_of(run_id: str, header: bytes, facts: bytes) -> Stored:
     row = RunRow(values[0], RunId(run_id), *values[1:28])
     submitted_ms, failures, wakeups, lost_worker, box = values[28:33]
     return Stored(row, decode(facts), submitted_ms, failures, wakeups, lost_worker, list(box))
+
+
+def entries_of(lines: Sequence[bytes], first: int) -> list[Entry]:
+    """History entries as ``lua/rows.lua`` writes them; the number of the first."""
+    parts = (line.partition(b"|") for line in lines)
+    return [Entry(seq, int(at_ms), data) for seq, (at_ms, _, data) in enumerate(parts, first)]
 
 
 _HEADER = (

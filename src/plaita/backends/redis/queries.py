@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from plaita.backends.ports.queries import wait_view
 from plaita.backends.redis.audit import audit_store
-from plaita.backends.redis.codec import Stored, parent_of, stored_of, wait_of
+from plaita.backends.redis.codec import Stored, entries_of, parent_of, stored_of, wait_of
 from plaita.backends.redis.counting import counts
 from plaita.backends.redis.talk import Talk
 from plaita.backends.rows import RunFilter
@@ -72,11 +72,8 @@ class RedisQueries:
         return [wait_view(w) for w in waits if not open_only or w.state == "open"]
 
     async def history(self, run_id: RunId, *, after: int = 0, limit: int = 1000) -> list[Entry]:
-        lines = await self._talk.call("LRANGE", self._talk.key("log", run_id), after, after + limit - 1)
-        return [
-            Entry(seq, int(at_ms), data)
-            for seq, (at_ms, _, data) in enumerate((line.partition(b"|") for line in lines), after + 1)
-        ]
+        first, *lines = await self._talk.run("history", id=run_id, after=after, limit=limit)
+        return entries_of(lines, first)
 
     async def counts(self) -> Counts:
         return await counts(self._talk)

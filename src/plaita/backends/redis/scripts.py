@@ -220,6 +220,7 @@ def _limits(limits: Limits) -> str:
         "tombstone": limits.tombstone_ms,
         "generation": limits.generation_ms,
         "row_ttl": limits.row_ttl_ms,
+        "history": limits.history_max,
         "message_age": limits.message_age_ms or "math.huge",
         "family": lua_text(limits.fleet.family),
         "epoch": lua_text(limits.fleet.epoch),

@@ -10,11 +10,10 @@ import asyncio
 from typing import Any
 
 from plaita.backends.memory.tables import Belongings, Tables
-from plaita.backends.redis.codec import Stored, pairs, parent_of, stored_of, task_of, wait_of
+from plaita.backends.redis.codec import Stored, entries_of, pairs, parent_of, stored_of, task_of, wait_of
 from plaita.backends.redis.talk import Talk
 from plaita.backends.rows import EventRow, OutcomeRow, OutRow, Pulse, StartRow
 from plaita.base.json import decode
-from plaita.ports.queries import Entry
 from plaita.ports.runs import Submission
 from plaita.ports.values import Mail, RunId, WaitId
 
@@ -49,7 +48,6 @@ async def _read_run(talk: Talk, tables: Tables, run_id: RunId) -> None:
         fields.get("out"), fields.get("err"), stored.failures, stored.wakeups, stored.lost_worker
     )  # fmt: skip
     found = sorted((wait_of(raw) for raw in waits), key=lambda wait: wait.arm)
-    lines = (line.partition(b"|") for line in log)
     tables.runs[row.rid] = row
     tables.ids[run_id] = row.rid
     if row.nonce is not None:
@@ -58,7 +56,7 @@ async def _read_run(talk: Talk, tables: Tables, run_id: RunId) -> None:
         StartRow(_submission(stored, fields), stored.submitted_ms),
         outcome,
         pairs(frames),
-        [Entry(seq, int(at_ms), data) for seq, (at_ms, _, data) in enumerate(lines, 1)],
+        entries_of(log, row.entries - len(log) + 1),
         {wait.wait_id: wait for wait in found},
         {number: _mail(number, kind, wait, event, fields, tables) for number, kind, wait, event in stored.box},
         {int(number): None for number in consumed},

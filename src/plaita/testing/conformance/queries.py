@@ -5,18 +5,26 @@ from __future__ import annotations
 import asyncio
 from dataclasses import replace
 
+import pytest
+
 from plaita.base.json import decode
+from plaita.ports.backend import Backend
 from plaita.ports.processes import Facts, Process
 from plaita.ports.queries import Counts
 from plaita.ports.runs import End, Park
 from plaita.ports.values import STATUSES, RunId
-from plaita.testing.conformance.stage import RUN, Contract, Stage, hand, listen, start
+from plaita.testing.conformance.stage import RUN, Contract, HandClock, Stage, hand, listen, start
 
 PATIENCE_S = 5
+KEPT = 3
 
 
 class QueryContract(Contract):
-    """What operators see."""
+    """What operators see. ``bounded``: a store whose histories need only keep the newest ``KEPT`` entries."""
+
+    @pytest.fixture
+    def forgetful(self, bounded: Backend, clock: HandClock) -> Stage:
+        return Stage(bounded, clock)
 
     async def test_an_empty_store_has_nothing_of_anything(self, stage: Stage) -> None:
         counts = await stage.backend.counts()
@@ -106,6 +114,19 @@ class QueryContract(Contract):
         first = entries[-4].seq
         paged = await stage.backend.history(RUN, after=first, limit=2)
         assert [e.seq for e in paged] == [first + 1, first + 2]
+
+    async def test_a_bounded_history_keeps_its_newest_entries_under_their_numbers(self, forgetful: Stage) -> None:
+        claim = await forgetful.hold()
+        told = [b'{"n":%d}' % n for n in range(6)]
+        claim = await forgetful.keep(claim, history=tuple(told[:4]))
+        before = len(told[:4]) + 2
+        assert [e.seq for e in await forgetful.backend.history(RUN, after=before - 1)] == [before]
+        await forgetful.keep(claim, history=tuple(told[4:]))
+        kept = await forgetful.backend.history(RUN)
+        assert [e.data for e in kept[-KEPT:]] == told[-KEPT:]
+        assert [e.seq for e in kept] == list(range(kept[0].seq, before + 3))
+        assert await forgetful.backend.history(RUN, after=before, limit=1) == kept[-2:-1]
+        assert await forgetful.backend.history(RUN, after=before + 2) == []
 
     async def test_what_is_not_there_is_answered_with_nothing(self, stage: Stage) -> None:
         unknown = RunId("unknown")

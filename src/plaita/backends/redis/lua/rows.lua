@@ -1,5 +1,5 @@
 --! fragment rows
---! uses starts mirror
+--! uses starts mirror tallies
 --! state rows={} order={} said={} stirred=false called={}
 --! record run rid incarnation tenant queue priority born status nonce due slot generation cancel parked blocked ended
 --! record run lost tries seq last_nonce last_generation last_digest boxn unread armed entries retry blocked_reason
@@ -131,6 +131,18 @@ local function save(run)
   remember(run)
 end
 
+-- Beyond the bound the oldest entries go; the header counts all there were.
+local function append(id, entries)
+  local length = 0
+  for i = 1, #entries, 500 do
+    length = redis.call('RPUSH', log_key(id), unpack(entries, i, math.min(i + 499, #entries)))
+  end
+  if length > LIMITS.history then
+    redis.call('LTRIM', log_key(id), -LIMITS.history, -1)
+    tally('history_trimmed', length - LIMITS.history)
+  end
+end
+
 -- Write headers and history; say that something may be due.
 local function flush()
   for i = 1, #order do
@@ -138,7 +150,7 @@ local function flush()
     if not run.gone then save(run) end
   end
   for id, entries in pairs(said) do
-    for i = 1, #entries, 500 do redis.call('RPUSH', log_key(id), unpack(entries, i, math.min(i + 499, #entries))) end
+    append(id, entries)
   end
   said = {}
   if stirred or #called > 0 then
