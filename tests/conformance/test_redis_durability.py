@@ -10,10 +10,13 @@ import redis
 
 from plaita.backends.limits import Limits
 from plaita.backends.redis import RedisBackend
-from plaita.ports.runs import End, Keep, Submitted
+from plaita.base.errors import Unavailable
+from plaita.base.json import encode
+from plaita.ports.inbox import Accepted, CancelAccepted
+from plaita.ports.runs import Cancelled, End, Keep, Settled, Submitted
 from plaita.ports.values import RunId
 from plaita.testing.conformance import HandClock
-from plaita.testing.conformance.stage import WAIT, Stage, start
+from plaita.testing.conformance.stage import RUN, WAIT, Stage, start
 from tests.servers import RedisServer, free_port, redis_at
 from tests.support.fleet import wait_until
 
@@ -81,3 +84,81 @@ async def test_only_what_comes_from_outside_and_the_end_wait_for_a_replica(redis
     await stage.backend.wake(RunId("r"), WAIT, b"1")
     await stage.backend.close()
     assert (before, after_a_step, after_the_end, missed(redis_url)) == (1, 1, 2, 3)
+
+
+async def accepted_after_a_fail_over(pair: tuple[RedisServer, RedisServer], *, replica_has_it: bool) -> list[Accepted]:
+    """What the replica, a master now, still has to accept of a message that was accepted before."""
+    master, replica = pair
+    before, after = stage_on(master.url, CONFIRM_MS), stage_on(replica.url, 0)
+    promoted: Any = redis.Redis.from_url(replica.url)
+    await before.backend.offer("m", encode({"type": "cancel", "execution_id": RUN}))
+    await before.backend.submit(start())
+    if not replica_has_it:
+        promoted.replicaof("NO", "ONE")
+    [accepted] = await before.backend.accept(1)
+    assert accepted == Accepted("m", CancelAccepted(Cancelled()))
+    # What is told waits for the replica, and with it what came before on the master.
+    await before.backend.submit(start("later"))
+    await before.backend.close()
+    master.kill()
+    promoted.replicaof("NO", "ONE")
+    again = await after.backend.accept(1)
+    assert (await after.status(), await after.backend.backlog()) == ("cancelled", 0)
+    await after.backend.close()
+    promoted.close()
+    return again
+
+
+async def test_a_message_that_a_replica_has_is_accepted_again_where_its_effect_is_missing(
+    pair: tuple[RedisServer, RedisServer],
+) -> None:
+    [again] = await accepted_after_a_fail_over(pair, replica_has_it=False)
+    assert again == Accepted("m", CancelAccepted(Cancelled()))
+
+
+async def test_an_accepted_message_is_gone_where_its_effect_is(pair: tuple[RedisServer, RedisServer]) -> None:
+    assert await accepted_after_a_fail_over(pair, replica_has_it=True) == []
+
+
+async def test_a_message_and_a_retry_wait_for_a_replica(redis_url: str) -> None:
+    stage = stage_on(redis_url, 1)
+    await stage.settle(await stage.hold(), End("error", error=b"{}"))
+    before = missed(redis_url)
+    await stage.backend.offer("m", b"{}")
+    await stage.backend.reopen(RUN)
+    await stage.backend.close()
+    assert missed(redis_url) - before == 2
+
+
+RIGHTS = "~* &* +@all"
+
+
+def user(server: RedisServer, *rights: str) -> str:
+    """A URL for a user with these rights."""
+    with redis.Redis.from_url(server.url) as client:
+        client.execute_command("ACL", "SETUSER", "some", "on", ">word", *RIGHTS.split(), *rights)
+    return server.url.replace("unix://", "unix://some:word@")
+
+
+async def test_a_user_who_may_not_wait_is_refused_before_anything_is_accepted() -> None:
+    with redis_at() as server:
+        waiting, alone = stage_on(user(server, "-wait"), 1), stage_on(user(server, "-wait"), 0)
+        with pytest.raises(Unavailable, match=r"refuses this user.*'wait'"):
+            await waiting.backend.now_ms()
+        with pytest.raises(Unavailable, match=r"refuses this user.*'wait'"):
+            await waiting.backend.submit(start())
+        await alone.backend.submit(start("b"))
+        assert [run.run_id for run in (await alone.backend.runs())[0]] == ["b"]
+        await waiting.backend.close()
+        await alone.backend.close()
+
+
+async def test_a_right_to_wait_that_is_taken_away_is_no_error_of_an_execution() -> None:
+    with redis_at() as server:
+        stage = stage_on(user(server, "+wait"), 1)
+        claim = await stage.hold()
+        before = missed(server.url)
+        user(server, "-wait")
+        assert isinstance(await stage.settle(claim, End("completed", b"1")), Settled)
+        await stage.backend.close()
+        assert missed(server.url) - before == 1

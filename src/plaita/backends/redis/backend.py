@@ -56,8 +56,8 @@ class RedisBackend(RedisRuns, RedisInbox):
         prefix: str = PREFIX,
     ) -> None:
         address = read_address(url)
-        self._links = Links(Link(address), Link(address), Link(address))
         limits = limits or Limits(lease=plan_lease(lease_ms), cap=cap)
+        self._links = Links(*(Link(address, confirms=limits.confirm_ms > 0) for _ in range(3)))
         super().__init__(Talk(self._links, limits, clock, prefix))
         self._brought = set()
         self._hints = Hints(address, self._talk.key("hints"))

@@ -76,6 +76,12 @@ async def greet(connection: Connection, name: str) -> Server | None:
     return server
 
 
+async def try_waiting(connection: Connection) -> None:
+    """May this user wait for a replica? Raises ``NoPermissionError``: what is accepted would say so too late."""
+    await connection.send_command("WAIT", 0, 0)
+    await cast(Any, connection).read_response()
+
+
 def _server(reply: bytes) -> Server:
     lines = (line.partition(":") for line in reply.decode(errors="replace").splitlines())
     said = {field: value for field, _, value in lines}

@@ -18,7 +18,7 @@ from redis.exceptions import (
 )  # fmt: skip
 
 from plaita.backends.redis.address import CONNECT_S, Address
-from plaita.backends.redis.greeting import Server, greet
+from plaita.backends.redis.greeting import Server, greet, try_waiting
 from plaita.backends.redis.refusals import error_of, gone, lost, unreachable
 from plaita.backends.redis.scripts import Arg, Script
 from plaita.base.errors import NotSupported, Unavailable
@@ -63,11 +63,11 @@ class Link:
     decides. What had not left yet leaves on the next connection.
 
     Belongs to the event loop that uses it; a forked process and a loop after the end of the first begin anew.
-    ``server`` is what the other side said of itself, when it did.
+    ``server`` is what the other side said of itself, when it did. ``confirms``: replicas will be waited for.
     """
 
-    def __init__(self, address: Address) -> None:
-        self.name = address.name
+    def __init__(self, address: Address, *, confirms: bool = False) -> None:
+        self.name, self._confirms = address.name, confirms
         self.server: Server | None = None
         self._address = address
         self._home: tuple[int, asyncio.AbstractEventLoop] | None = None
@@ -192,6 +192,8 @@ class Link:
         try:
             await cast(Any, connection).connect()
             self.server = await greet(connection, self.name)
+            if self._confirms:
+                await try_waiting(connection)
             is_open = True
         except ResponseError as e:
             known = error_of(self.name, e)

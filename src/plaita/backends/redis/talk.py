@@ -23,8 +23,9 @@ BULK: Final = frozenset(("publish", "carry_on", "prune"))
 """Verbs whose replies may be long in coming: those of runs do not wait behind them."""
 
 
-EDGES: Final = frozenset(("submit", "adopt", "wake", "decide", "publish", "cancel"))
-"""Verbs that accept something from outside, which a replica is to have before the caller is told."""
+EDGES: Final = frozenset(("submit", "adopt", "wake", "decide", "publish", "cancel", "reopen", "offer", "replay"))
+"""Verbs that accept something from outside, which a replica is to have before the caller is told. ``accept`` tells
+nobody: a replica has either the message or its effect."""
 
 
 @dataclass(frozen=True, slots=True)
