@@ -270,7 +270,10 @@ class Renewed:
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """The lease belongs to somebody else, or the run is over."""
+    """The lease belongs to somebody else, or the run is over. ``seq``: what a renewal found stored of the same
+    incarnation."""
+
+    seq: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -107,7 +107,8 @@ class RedisRuns:
         flat = [v for run_id, t in leases for v in (run_id, t.nonce, t.generation, t.incarnation)]
         answers: list[Renewed | Lost] = []
         for one in await self._talk.run("renew", leases=flat):
-            answers.append(Renewed(bool(one[2]), mails_of(one[4]), one[3], self.lease_ms) if one else Lost())
+            lost = len(one) < 2
+            answers.append(Lost(*one) if lost else Renewed(bool(one[2]), mails_of(one[4]), one[3], self.lease_ms))
         return answers
 
     async def release(self, holder: str) -> int:

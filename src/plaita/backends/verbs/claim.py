@@ -75,7 +75,7 @@ def renew(rows: Rows, leases: Sequence[tuple[RunId, Token]]) -> list[Renewed | L
     for run_id, token in leases:
         run = rows.runs.load(run_id)
         if run is None or not run.held_under(token):
-            answers.append(Lost())
+            answers.append(Lost(run.seq if run is not None and run.incarnation == token.incarnation else None))
             continue
         run.due = rows.now + lease_ms
         mailbox = rows.waits.mailbox(run) if run.unread else ()

@@ -82,7 +82,8 @@ class Attempt:
         self.lease = LocalLease(sent + claim.lease_ms)
         self._time = StoreTime(deps.clock, claim.now_ms, asyncio.get_running_loop().time)
         self._unread = Unread(claim.mailbox)
-        self._cancel, self._lost = claim.cancel, False
+        self._cancel = claim.cancel
+        self._lost: Lost | None = None
         self._bell = Bell()
         self._timeline = Timeline(claim.header.run_id, deps.telemetry, deps.observer, deps.callbacks)
         self._calls = OpenCalls(deps.pool, claim.header.incarnation, self._timeline, self._bell.ring, deps.clock)
@@ -99,7 +100,7 @@ class Attempt:
     def renewed(self, answer: Renewed | Lost, sent: float) -> None:
         """A renewal was answered."""
         if isinstance(answer, Lost):
-            self._lost = True
+            self._lost = answer
         else:
             self._hear(answer.now_ms, answer.cancel, answer.mailbox)
             self.lease.until = max(self.lease.until, sent + answer.lease_ms)
@@ -191,7 +192,7 @@ class Attempt:
     async def _move(self, machine: Run) -> None:
         """Calls begun, events in, a settle out; until the run is not ours any more."""
         due = True
-        while not self._lost:
+        while self._lost is None:
             self._begin_allowed()
             if not (due or self._has_reason()):
                 due = await self._wait(machine)
@@ -221,7 +222,7 @@ class Attempt:
                 return
             self._accepted(effects, answer)
             due = effects.more
-        self.deps.telemetry.emit(told.LEASE_LOST, run_id=self.header.run_id, holder=self.deps.holder)
+        _tell_lost(self.deps, self.lease_of, self.seq, self._lost)
 
     def _has_reason(self) -> bool:
         """News, or a drain with nothing under way: the run is handed back."""
@@ -266,9 +267,7 @@ class Attempt:
                 telemetry.emit(told.RUN_ENDED, run_id=run_id, flow_id=flow_id, status=status)
         match answer:
             case Stale():
-                telemetry.emit(told.LEASE_LOST, run_id=run_id, holder=self.deps.holder)
-                if (stored := _forgotten(answer, self.token, self.seq)) is not None:
-                    telemetry.emit(told.STORE_REWOUND, run_id=run_id, seq=self.seq, stored=stored)
+                _tell_lost(self.deps, self.lease_of, self.seq, answer)
             case Mismatch():
                 telemetry.emit(told.SETTLE_REFUSED, run_id=run_id, answer="mismatch")
             case Dup(seq=seq):
@@ -284,7 +283,7 @@ class Attempt:
             except Unavailable as e:
                 store = self.deps.store.name
                 self.deps.telemetry.emit(told.STORE_UNAVAILABLE, store=store, verb=verb, error=str(e))
-            if self._lost:
+            if self._lost is not None:
                 return None
             await asyncio.sleep(pause_ms / 1000)
             pause_ms = min(2 * pause_ms, most_ms)
@@ -323,7 +322,17 @@ class Attempt:
         self._bell.ring()
 
 
-def _forgotten(answer: Stale, token: Token, seq: int) -> int | None:
-    """The number of the store when it has forgotten a commit of ours; another incarnation counts anew."""
-    another = answer.token is not None and answer.token.incarnation != token.incarnation
-    return None if answer.seq is None or another or answer.seq >= seq else answer.seq
+def _tell_lost(deps: Deps, lease: tuple[RunId, Token], seq: int, answer: Stale | Lost) -> None:
+    """The claim is gone; and so may be a commit of ours, of which ``seq`` was the last."""
+    run_id, token = lease
+    deps.telemetry.emit(told.LEASE_LOST, run_id=run_id, holder=deps.holder)
+    stored = _of_ours(answer, token)
+    if stored is not None and stored < seq:
+        deps.telemetry.emit(told.STORE_REWOUND, run_id=run_id, seq=seq, stored=stored)
+
+
+def _of_ours(answer: Stale | Lost, token: Token) -> int | None:
+    """The number the store has of the execution we held; another incarnation counts anew."""
+    if isinstance(answer, Stale) and answer.token is not None and answer.token.incarnation != token.incarnation:
+        return None
+    return answer.seq

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from plaita.base.duration import DAY_MS
-from plaita.ports.runs import CancelRequested, Dup, HandBack, Keep, Lost, Park, Renewed, Stale
+from plaita.ports.runs import CancelRequested, Dup, End, HandBack, Keep, Lost, Park, Renewed, Stale
 from plaita.ports.values import RunId
 from plaita.testing.conformance.stage import RUN, WAIT, Contract, Stage, hand, start
 
@@ -26,7 +26,7 @@ class LeaseContract(Contract):
         [new] = await stage.take()
         assert new.token.generation == old.token.generation + 1
         assert await stage.settle(old, Keep()) == Stale(new.token, 0)
-        assert await stage.backend.renew([(RUN, old.token)]) == [Lost()]
+        assert await stage.backend.renew([(RUN, old.token)]) == [Lost(0)]
         assert await stage.backend.reload(RUN, old.token) == Lost()
 
     async def test_what_was_settled_stays_although_nobody_heard_the_answer(self, stage: Stage) -> None:
@@ -55,6 +55,12 @@ class LeaseContract(Contract):
         [answer] = await stage.backend.renew([(RUN, claim.token)])
         assert answer == Renewed(False, (), stage.clock.now_ms(), stage.backend.lease_ms)
         assert await stage.take() == []
+
+    async def test_a_lost_renewal_tells_what_is_stored_of_the_same_incarnation(self, stage: Stage) -> None:
+        claim = await stage.keep(await stage.hold())
+        await stage.settle(claim, End("completed", b"1"))
+        pairs = [(RUN, claim.token), (RUN, replace(claim.token, incarnation="other")), (RunId("none"), claim.token)]
+        assert await stage.backend.renew(pairs) == [Lost(2), Lost(), Lost()]
 
     async def test_renewals_answer_in_order(self, stage: Stage) -> None:
         a, b = await stage.hold("a"), await stage.hold("b")
