@@ -234,7 +234,8 @@ async def test_row_25_a_message_for_nobody_is_a_dead_letter(stage: Stage, server
 async def test_row_26_a_start_under_the_id_of_another_flow_is_a_dead_letter(stage: Stage, server: redis.Redis) -> None:
     await stage.backend.publish_flow("other", "1", "closure9")
     await parked(stage)
-    assert await sent(stage, server, {**START, "flow_id": "other"}) == ["conflict"]
+    for flow_id in ("other", "nowhere"):
+        assert await sent(stage, server, {**START, "flow_id": flow_id}) == ["conflict"]
     assert status(server) == "suspended"
 
 

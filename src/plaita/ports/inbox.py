@@ -10,7 +10,7 @@ from plaita.ports.runs import AlreadyTerminal, Cancelled, CancelRequested, NoRun
 from plaita.ports.values import RunId
 
 Reason = Literal[
-    "invalid_payload", "unknown_type", "unknown_resume_type", "unknown_flow", "conflict", "tombstoned", "too_old",
+    "invalid_payload", "unknown_type", "unknown_resume_type", "conflict", "tombstoned", "too_old",
     "no_run", "unsupported_schema", "max_deliveries", "tenant_disabled", "family_mismatch", "stale_epoch",
 ]  # fmt: skip
 """Why a message is a dead letter."""

@@ -20,7 +20,7 @@ from plaita.backends.verbs.accept import (
     no_flow,
     no_run,
     other_flow,
-    unknown_flow,
+    submission,
 )
 from plaita.backends.verbs.match import digest_of
 from plaita.backends.verbs.messages import (
@@ -38,7 +38,6 @@ from plaita.backends.verbs.messages import (
     read,
 )
 from plaita.base.clock import new_id
-from plaita.base.ids import start_digest
 from plaita.core.saved import pending_of
 from plaita.core.taking_over import Judged
 from plaita.policy.approval import STRANGE, is_strange
@@ -55,7 +54,7 @@ from plaita.ports.inbox import (
     Started,
 )  # fmt: skip
 from plaita.ports.queries import RunView
-from plaita.ports.runs import NoRun, Submission
+from plaita.ports.runs import NoRun
 from plaita.ports.values import RunId, WaitId
 
 _EMPTY: dict[str, Any] = dict.fromkeys(
@@ -180,21 +179,16 @@ class RedisInbox(RedisLetters, RedisDesk, RedisQueries):
         run = (await self.run(RunId(order.name)) if order.name else None) or await self.run(order.run_id)
         target = run.run_id if run else order.run_id
         definition = await self._definition(order, run)
-        closure, version = definition or (NO_CLOSURE, order.version)
-        start = Submission(
-            target, start_digest(closure, order.data), order.data, order.flow_id, closure, version,
-            tenant=order.tenant, queue=order.queue,
-        )  # fmt: skip
+        start = submission(replace(order, run_id=target), definition or (NO_CLOSURE, order.version))
         words = {
             "tenant": bounded(f"execution {target!r} belongs to another tenant"),
             "conflict": bounded(f"execution {target!r} exists with another flow or input"),
             "tombstoned": bounded(f"execution {target!r} existed and was deleted; its id stays taken"),
-            "unknown_flow": bounded(unknown_flow(order)),
         }
         return {
             "kind": "start", "id": target, "asked": order.run_id, "name": order.name, "tenant": order.tenant,
             "expected": run.run_id if run else None, "incarnation": new_id(),
-            "facts": None if definition is None and run is not None else facts_bytes(start), "input": order.data,
+            "facts": facts_bytes(start), "input": order.data,
             "beside": order.beside, "digest": start.digest, "failure": no_flow(order) if definition is None else None,
             "texts": [part for pair in words.items() for part in pair],
         }  # fmt: skip

@@ -165,13 +165,7 @@ def _start(rows: Rows, order: Start, run: RunRow | None) -> Started | DeadLetter
     if run is not None and run.tenant != order.tenant:
         return refused("conflict", f"execution {order.run_id!r} belongs to another tenant")
     definition = _definition(rows, order, run)
-    if definition is None and run is not None:
-        return refused("unknown_flow", unknown_flow(order))
-    closure, version = definition or (NO_CLOSURE, order.version)
-    start = Submission(
-        order.run_id, start_digest(closure, order.data), order.data, order.flow_id, closure, version,
-        tenant=order.tenant, queue=order.queue,
-    )  # fmt: skip
+    start = submission(order, definition or (NO_CLOSURE, order.version))
     match submit(rows, start, "", beside=order.beside):
         case Submitted(run_id, _, deduplicated):
             for name in (order.name, asked):
@@ -186,10 +180,13 @@ def _start(rows: Rows, order: Start, run: RunRow | None) -> Started | DeadLetter
             return refused("tombstoned", f"execution {order.run_id!r} existed and was deleted; its id stays taken")
 
 
-def unknown_flow(order: Start) -> str:
-    """What is not published, in words."""
-    which = f" version {order.version!r}" if order.version else ""
-    return f"flow {order.flow_id!r}{which} is not published"
+def submission(order: Start, definition: tuple[str, str]) -> Submission:
+    """A start by closure and version. Where there is no definition its name tells it from the starts of other flows."""
+    closure, version = definition
+    digest = start_digest(closure or encode([order.flow_id, version]).decode(), order.data)
+    return Submission(
+        order.run_id, digest, order.data, order.flow_id, closure, version, tenant=order.tenant, queue=order.queue,
+    )  # fmt: skip
 
 
 def _fail(rows: Rows, order: Start) -> None:
@@ -201,7 +198,8 @@ def _fail(rows: Rows, order: Start) -> None:
 
 def no_flow(order: Start) -> bytes:
     """The error of an execution whose flow is not published, JSON bytes."""
-    message = unknown_flow(order)
+    which = f" version {order.version!r}" if order.version else ""
+    message = f"flow {order.flow_id!r}{which} is not published"
     return encode({"kind": "not_found", "code": -500, "message": message, "error_type": "flow_error", "path": []})
 
 

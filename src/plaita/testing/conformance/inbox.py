@@ -63,8 +63,8 @@ CELLS: dict[str, tuple[Body | bytes, dict[str, str]]] = {
     "start": (START, _row("Started again", "Started again", "Started", "tombstoned")),
     "start_of_a_version": ({**START, "version": "2"}, _row("conflict", "conflict", "Started", "tombstoned")),
     "start_with_other_input": ({**START, "params": {}}, _row("conflict", "conflict", "Started", "tombstoned")),
-    "start_of_another_flow": (
-        {**START, "flow_id": "none"}, _row("unknown_flow", "unknown_flow", "Started", "tombstoned"),
+    "start_of_an_unknown_flow": (
+        {**START, "flow_id": "none"}, _row("conflict", "conflict", "Started", "tombstoned"),
     ),
     "start_by_another_tenant": (
         {**START, "tenant_id": "other"}, _row("conflict", "conflict", "Started", "tombstoned"),

@@ -51,6 +51,16 @@ class StartMessageContract(Contract):
         assert await stage.take() == []
         assert await stage.backend.reopen(RunId("d")) == NotRetryable("no_definition")
 
+    async def test_starts_of_unknown_flows_are_told_apart_by_name_version_and_input(self, stage: Stage) -> None:
+        unknown = {**START, "flow_id": "none", "execution_id": "u"}
+        others = ({**unknown, "flow_id": "none2"}, {**unknown, "version": "2"}, {**unknown, "params": {}})
+        assert word(await send(stage, unknown)) == "Started"
+        assert [word(await send(stage, other)) for other in others] == ["conflict"] * 3
+        await stage.backend.publish_flow("none", "1", "closure")
+        assert word(await send(stage, unknown)) == "Started again"
+        view = await stage.backend.run(RunId("u"))
+        assert view is not None and (view.flow_id, view.status) == ("none", "error")
+
     async def test_a_start_without_params_has_an_empty_input(self, stage: Stage) -> None:
         await publish_flows(stage)
         await send(stage, {**START, "params": None})

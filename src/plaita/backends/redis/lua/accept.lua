@@ -33,7 +33,6 @@ end
 
 local function start(run)
   if run and run.tenant ~= args.tenant then return refused('conflict', words.tenant) end
-  if run and args.facts == '' then return refused('unknown_flow') end
   local begun, there = submit({id = args.id, incarnation = args.incarnation, facts = args.facts, input = args.input,
     parent = '', beside = args.beside ~= ''}, args.digest)
   if not begun then return refused(there) end
