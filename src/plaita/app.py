@@ -185,7 +185,7 @@ def worker_options(
 
 def stream_names(settings: Settings) -> tuple[str, str]:
     """The streams of producers' messages and of dead letters on Redis."""
-    keys = Streams(settings.store.queue_name, settings.store.dlq_key).keys("plaita")
+    keys = Streams(settings.store.queue_name, settings.store.dlq_key).keys()
     return keys["inbox"], keys["dlq"]
 
 

@@ -20,7 +20,7 @@ class Streams:
     group: str = "plaita-workers"
     begin: str = "0"
 
-    def keys(self, prefix: str) -> dict[str, str]:
+    def keys(self, prefix: str = "plaita") -> dict[str, str]:
         """The keys that follow from it, by their names in the table of keys."""
         inbox = self.inbox or f"{prefix}:flow:queue"
         return {"inbox": inbox, "offered": f"{inbox}:offered", "dlq": self.dead or f"{inbox}:dlq"}

@@ -15,6 +15,7 @@ from plaita.app import (
     stream_names,
     worker_options,
 )
+from plaita.backends.configured import limits_of
 from plaita.base.errors import NotSupported
 from plaita.ports.backend import Backend
 from plaita.server.worker import Surroundings, Worker
@@ -23,6 +24,7 @@ from plaita.server.worker.bridge import bridged, looking_of
 from plaita.server.worker.measuring import Measures, Streams
 from plaita.server.worker.showing import reporting, served
 from plaita.settings import Settings
+from plaita.settings.current import environment
 from plaita.telemetry.events import SETTING_UNKNOWN, STORE_AT_RISK
 from plaita.telemetry.exposition import check_package
 from plaita.telemetry.sink import Telemetry
@@ -67,7 +69,7 @@ async def work(
             around.clock,
             reports.counting.readings,
             reports.pending,
-            _streams(settings),
+            Streams.of(limits_of(settings, environment()), own.attempts_max),
         )
         await stack.enter_async_context(served(own.metrics_host, own.metrics_port, measures))
         await stack.enter_async_context(bridged(store, program_events(store), telemetry, looking_of(settings.events)))
@@ -93,14 +95,3 @@ async def report_risks(store: Backend, telemetry: Telemetry) -> None:
 def _sender(settings: Settings, instance: str) -> Sender:
     inbox, dead = stream_names(settings)
     return Sender(inbox, dead, settings.store.dlq_max_len, instance)
-
-
-def _streams(settings: Settings) -> Streams:
-    store = settings.store
-    return Streams(
-        stream_names(settings)[0],
-        store.consumer_group,
-        store.dlq_max_len,
-        store.claim_min_idle_ms,
-        settings.worker.attempts_max,
-    )

@@ -188,9 +188,7 @@ class RedisFlowWorker(FlowWorker):
             self._shift = _Shift(worker, asyncio.get_running_loop(), asyncio.Event())
             if self._drains.is_set():
                 self._shift.stop.set()
-            names = shown.Streams(
-                self.queue_name, self.consumer_group, limits.dlq_max, limits.claim_min_idle_ms, limits.tries_max
-            )  # fmt: skip
+            names = shown.Streams.of(limits, options.attempts_max)
             measures = shown.Measures(
                 worker.presence, store, around.clock, reports.counting.readings, reports.pending, names
             )  # fmt: skip

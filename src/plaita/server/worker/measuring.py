@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final, Protocol
 
+from plaita.backends.limits import Limits
 from plaita.base.clock import Clock
 from plaita.base.errors import Unavailable
 from plaita.ports.backend import Backend
@@ -44,6 +45,12 @@ class Streams:
     dead_max: int
     idle_min_ms: int
     attempts_max: int
+
+    @classmethod
+    def of(cls, limits: Limits, attempts_max: int) -> Streams:
+        """Those of a store that was opened with these limits."""
+        named = limits.streams
+        return cls(named.keys()["inbox"], named.group, limits.dlq_max, limits.claim_min_idle_ms, attempts_max)
 
 
 @dataclass(frozen=True, slots=True)
