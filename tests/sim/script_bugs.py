@@ -1,4 +1,5 @@
-"""The planted bugs of the protocol that touch a function of Redis: where each is planted, and the walk that shows it.
+"""The planted bugs of the protocol that touch a function of Redis, and some of what messages ask: where each is
+planted, and the walk that shows it.
 
 The product has no switches for this: the text of a file is changed for the length of a block, and the library made of
 it has another name than the shipped one.
@@ -205,6 +206,27 @@ SCRIPT_BUGS = (
   return {'resumed', answer(run, args.wait, args.data, {kind""",
     ),
     ScriptBug("ack_before_effect", "accept", "local outcome = carry_out()", "local outcome = {'passed', 'acked'}"),
+    ScriptBug(
+        "elapse_answered",
+        "answering",
+        "local function elapse(run, wait_id)\n  local wait, refusal = find_open(run, wait_id)\n",
+        """local function elapse(run, wait_id)
+  local wait, refusal = find_open(run, wait_id)
+  if refusal and refusal[1] == 'already_resolved' then wait = find_wait(run, wait_id) end
+""",
+    ),
+    ScriptBug(
+        "elapse_resolves",
+        "answering",
+        "post(run, 'timeout', wait, 'null', 0)",
+        "resolve(run, wait, {kind = 'timeout'}, 'null')",
+    ),
+    ScriptBug(
+        "elapse_of_another",
+        "answering",
+        "post(run, 'timeout', wait, 'null', 0)",
+        "post(run, 'timeout', live_waits(run)[1], 'null', 0)",
+    ),
     ScriptBug("no_grace", "claim", "local takeovers = contact() <= now", "local takeovers = contact() >= 0"),
 )
 
@@ -254,6 +276,9 @@ WALKS: dict[str, tuple[int | None, int, bool, int]] = {
     "any_settle_resets": (None, 0, True, 0),
     "release_uncounted": (None, 0, True, 0),
     "no_grace": (1, 2, True, 0),
+    "elapse_answered": (None, 0, True, 1),
+    "elapse_resolves": (None, 0, True, 0),
+    "elapse_of_another": (None, 0, True, 0),
 }
 """Cap, grace, whether ids of deleted runs stay taken, and seed of a walk on which Redis leaves the model's way."""
 
