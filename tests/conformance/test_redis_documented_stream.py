@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator, Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
 import pytest_asyncio
 import redis
 
+from plaita.backends.configured import limits_of
 from plaita.backends.limits import Limits
 from plaita.backends.redis import RedisBackend
 from plaita.base.errors import Unavailable
@@ -17,6 +19,7 @@ from plaita.base.ids import derived_id
 from plaita.ports.inbox import Started
 from plaita.ports.runs import Park
 from plaita.ports.values import RunId
+from plaita.settings.load import load_settings
 from plaita.testing.conformance import HandClock
 from plaita.testing.conformance.inbox import publish_flows, word
 from plaita.testing.conformance.stage import Stage, hand
@@ -126,6 +129,22 @@ async def test_a_message_that_nobody_ever_finished_is_a_dead_letter(
     [letter] = letters(server)
     assert word(accepted.outcome) == "max_deliveries"
     assert (letter["reason"], letter["delivery_count"], letter["payload"]) == ("max_deliveries=5", 6, START)
+
+
+async def test_how_many_processes_may_try_a_message_is_a_setting(
+    stage: Stage, server: redis.Redis, redis_url: str
+) -> None:
+    await stage.backend.accept(9)
+    entry = produce(server, START)
+    server.xreadgroup(GROUP, "m", {QUEUE: ">"})
+    server.xclaim(QUEUE, GROUP, "m", 0, [entry], retrycount=2)
+    limits = limits_of(load_settings({"PLAITA_MAX_DELIVERIES": "2"}), {})
+    store = RedisBackend(redis_url, limits=replace(limits, claim_min_idle_ms=0))
+    [accepted] = await store.accept(9)
+    await store.close()
+    [letter] = letters(server)
+    assert word(accepted.outcome) == "max_deliveries"
+    assert letter["reason"] == "max_deliveries=2"
 
 
 async def test_what_a_failed_look_had_taken_is_taken_again(stage: Stage, server: redis.Redis) -> None:

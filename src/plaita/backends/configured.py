@@ -25,6 +25,7 @@ def limits_of(settings: Settings, environ: Mapping[str, str], streams: Streams |
         message_age_ms=messages.age_seconds_max * 1000,
         row_ttl_ms=store.retention_days * DAY_MS,
         claim_min_idle_ms=store.claim_min_idle_ms,
+        deliveries_max=settings.worker.attempts_max,
         dlq_max=store.dlq_max_len,
         history_max=store.history_max_len,
         confirm_ms=CONFIRM_MS if store.durability == "replica" else 0,

@@ -69,7 +69,8 @@ class WorkerSettings:
         Setting(
             "PLAITA_MAX_DELIVERIES",
             "whole number",
-            "Attempts of a node, in all, at an error that would end its execution.",
+            "Attempts of a node, in all, at an error that would end its execution; and how many processes may take a "
+            "producer's message without coming to an end before it is a dead letter.",
             least=1,
             most=100,
         ),

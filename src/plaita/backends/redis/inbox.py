@@ -111,7 +111,7 @@ class RedisInbox(RedisLetters, RedisDesk, RedisQueries):
         """Carry a message out; ``None`` when somebody else has, or is to."""
         message, limits = entry.message, self._talk.limits
         said_by_itself = read(message)
-        wanted = refusal(entry, limits.tries_max) or said_by_itself
+        wanted = refusal(entry, limits.deliveries_max) or said_by_itself
         foreign = foreign_words(entry, limits)
         members, quoted = quotation(entry, is_sound=not isinstance(wanted, DeadLettered))
         common = {

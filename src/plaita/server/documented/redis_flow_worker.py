@@ -109,7 +109,7 @@ class RedisFlowWorker(FlowWorker):
         self._limits = replace(
             limits_of(settings, environment(), streams),
             lease=plan_lease(round(lease_s * 1000)),
-            tries_max=max_deliveries,
+            deliveries_max=max_deliveries,
             claim_min_idle_ms=claim_min_idle_ms,
         )
         given = {"metrics_port": metrics_port, "metrics_host": metrics_host, "alert_webhook": alert_webhook}
@@ -171,7 +171,7 @@ class RedisFlowWorker(FlowWorker):
             drain_ms=settings.worker.drain_timeout_ms,
             timezone=settings.engine.timezone,
             active_ms_max=settings.engine.execution_deadline_ms,
-            attempts_max=self._limits.tries_max,
+            attempts_max=self._limits.deliveries_max,
             definition_change=settings.worker.definition_change,
             env=environment(),
             retention_ms=settings.store.retention_days * DAY_MS,
