@@ -123,15 +123,15 @@ SCRIPT_BUGS = (
     ),
     ScriptBug("gen_dies_with_row", "rows", "generation = tonumber(grave or 0)", "generation = 0"),
     ScriptBug("delete_live", "delete", "if not TERMINAL[run.status] then", "if false then"),
-    ScriptBug("dedup_any_payload", "starting", "if start_of(run).digest ~= digest then", "if false then"),
-    ScriptBug("delta_key_dropped", "settling", "for i = 1, #step.put, 500 do", "for i = 3, #step.put, 500 do"),
+    ScriptBug("dedup_any_payload", "starting", "if run.digest ~= kept_digest(digest) then", "if false then"),
+    ScriptBug("delta_key_dropped", "framing", "for i = 1, #put, 2 do", "for i = 3, #put, 2 do"),
     ScriptBug(
         "backoff_not_due",
         "settling",
         "run.due, run.retry = tonumber(step.a) or false,",
         "run.due, run.retry = run.status == 'suspended' and tonumber(step.a) or false,",
     ),
-    ScriptBug("event_consumed_twice", "match", "  redis.call('HINCRBY', consumed_key(run.id), number, 1)\n", ""),
+    ScriptBug("event_consumed_twice", "match", "  consume(run, number, 1)\n", ""),
     ScriptBug("publish_twice_two_numbers", "publishing", "  if known then\n", "  if false then\n"),
     ScriptBug("uncorrelated_sees_old", "settling", "low = arm.key and run.born or number", "low = run.born"),
     ScriptBug(

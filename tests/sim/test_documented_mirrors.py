@@ -30,8 +30,7 @@ class WatchedMachine(AgreementMachine):
             return
         ids = self.client.zrange("plaita:runs", 0, -1)
         for run_id in ids:
-            record = self.client.hgetall(f"plaita:run:{run_id}")
-            self._look_at(run_id, stored_of(run_id, record["h"].encode(), record["s"].encode()))
+            self._look_at(run_id, stored_of(run_id, self.client.hget(f"plaita:run:{run_id}", "h").encode()))
         assert self._named() <= set(ids)
         assert set(self.client.zrange("plaita:execution:index", 0, -1)) == set(ids)
 

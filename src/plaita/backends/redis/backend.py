@@ -16,6 +16,7 @@ from plaita.backends.redis.flags import FlagWatch
 from plaita.backends.redis.hints import Hints
 from plaita.backends.redis.inbox import RedisInbox
 from plaita.backends.redis.keys import PREFIX
+from plaita.backends.redis.kinds import Kinds
 from plaita.backends.redis.link import Link
 from plaita.backends.redis.programs import Programs
 from plaita.backends.redis.published import PublishedLayout
@@ -59,6 +60,7 @@ class RedisBackend(RedisRuns, RedisInbox):
         limits = limits or Limits(lease=plan_lease(lease_ms), cap=cap)
         self._links = Links(*(Link(address, confirms=limits.confirm_ms > 0) for _ in range(3)))
         super().__init__(Talk(self._links, limits, clock, prefix))
+        self._kinds = Kinds(self._talk)
         self._brought = set()
         self._hints = Hints(address, self._talk.key("hints"))
         self.programs = Programs(self._talk, address)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, fields
+from functools import cache
+from typing import Any, Final
 
 from plaita.backends.redis.keys import is_mirrored
-from plaita.backends.redis.scripts import Arg
+from plaita.backends.redis.scripts import Arg, sources
 from plaita.backends.rows import RunRow, WaitRow
 from plaita.backends.task_codec import spec_bytes, spec_of, vote_of
 from plaita.base.clock import new_id
@@ -18,6 +19,9 @@ from plaita.ports.tasks import Task
 from plaita.ports.values import By, Mail, Parent, RunId, Token, WaitId
 
 TASK_ID_LENGTH = 10
+DEFAULT_TENANT: Final = "default"
+NO_INPUT: Final = b"{}"
+"""An input that is not kept: none says the same."""
 EVERYBODY = ""
 """Stands for all actors among the approvers of a task."""
 
@@ -35,24 +39,52 @@ def facts_bytes(s: Submission) -> bytes:
 
 
 @dataclass(frozen=True, slots=True)
+class Kind:
+    """What a run shares with the other runs of its definition."""
+
+    flow_id: str
+    closure: str
+    flow_version: str
+    entry: str
+    imports: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Stored:
-    """A run as it is stored: header, what it was started with, and how it ended."""
+    """A run as its header says it; ``kind`` is the name of its kind."""
 
     row: RunRow
-    facts: dict[str, Any]
+    kind: str
+    digest: str
     submitted_ms: int
+    not_before_ms: int | None
+    business_key: str
+    tags: tuple[str, ...]
     failures: int
     wakeups: int
     lost_worker: bool
     box: list[list[Any]]
+    live: list[WaitRow]
+    """Waits that are kept in the header."""
+    consumed: list[int]
+    """Events that are kept there as consumed."""
 
 
-def stored_of(run_id: str, header: bytes, facts: bytes) -> Stored:
+_NULLABLE: Final = ("nonce", "due", "ended", "last_nonce", "retry", "not_before")
+_ROW: Final = tuple(field.name for field in fields(RunRow) if field.name != "run_id")
+
+
+def stored_of(run_id: str, header: bytes) -> Stored:
     """Read a header as ``lua/rows.lua`` writes it."""
-    values: list[Any] = [None if v is False and i in _NULLABLE else v for i, v in enumerate(decode(header))]
-    row = RunRow(values[0], RunId(run_id), *values[1:28])
-    submitted_ms, failures, wakeups, lost_worker, box = values[28:33]
-    return Stored(row, decode(facts), submitted_ms, failures, wakeups, lost_worker, list(box))
+    said = _record("run", decode(header))
+    said |= {name: None for name in _NULLABLE if said[name] is False}
+    said["tenant"] = said["tenant"] or DEFAULT_TENANT
+    row = RunRow(run_id=RunId(run_id), **{name: said[name] for name in _ROW})
+    return Stored(
+        row, said["kind"], said["digest"], said["submitted"], said["not_before"], said["business_key"],
+        tuple(said["tags"]), said["failures"], said["wakeups"], said["lost_worker"], list(said["box"]),
+        [wait_row(entry) for entry in said["live"] if isinstance(entry, list)], list(said["consumed"])[::2],
+    )  # fmt: skip
 
 
 def entries_of(lines: Sequence[bytes], first: int) -> list[Entry]:
@@ -61,21 +93,33 @@ def entries_of(lines: Sequence[bytes], first: int) -> list[Entry]:
     return [Entry(seq, int(at_ms), data) for seq, (at_ms, _, data) in enumerate(parts, first)]
 
 
-_HEADER = (
-    "rid", "incarnation", "tenant", "queue", "priority", "born", "status", "nonce", "due", "slot", "generation",
-    "cancel", "parked", "blocked", "ended", "lost", "tries", "seq", "last_nonce", "last_generation", "last_digest",
-    "boxn", "unread", "armed", "entries", "retry",
-)  # fmt: skip
-_NULLABLE = frozenset(_HEADER.index(name) for name in ("nonce", "due", "ended", "last_nonce", "retry"))
+def kind_of(raw: bytes) -> Kind:
+    """Read a kind as ``lua/starts.lua`` writes it."""
+    flow_id, closure, flow_version, entry, imports = decode(raw)
+    return Kind(flow_id, closure, flow_version, entry, tuple(imports))
 
 
-def header_of(stored: Stored, data: bytes) -> Header:
+@cache
+def _usual(record: str) -> tuple[tuple[str, ...], tuple[Any, ...]]:
+    """Names of the fields of a record and their usual values, as the fragment ``rows`` declares them."""
+    declared = [field.partition("=") for field in dict(sources()["rows"].records)[record]]
+    return tuple(name for name, _, _ in declared), tuple(
+        decode(value.replace("'", '"') or "null") for *_, value in declared
+    )
+
+
+def _record(record: str, values: list[Any]) -> dict[str, Any]:
+    """A list that ends where the rest is usual."""
+    names, usual = _usual(record)
+    return dict(zip(names, (*values, *usual[len(values) :]), strict=True))
+
+
+def header_of(stored: Stored, kind: Kind, data: bytes) -> Header:
     """What a holder needs of a claimed run."""
-    row, facts = stored.row, stored.facts
+    row = stored.row
     return Header(
-        row.run_id, row.incarnation, row.seq, facts["flow_id"], facts["flow_version"], facts["closure"],
-        facts["entry"], data, stored.submitted_ms, facts["not_before"], row.tries, tuple(facts["imports"]), row.tenant,
-        row.queue, bool(row.reopened),
+        row.run_id, row.incarnation, row.seq, kind.flow_id, kind.flow_version, kind.closure, kind.entry, data,
+        stored.submitted_ms, stored.not_before_ms, row.tries, kind.imports, row.tenant, row.queue, bool(row.reopened),
     )  # fmt: skip
 
 
@@ -88,12 +132,14 @@ def mails_of(reply: Sequence[Any]) -> tuple[Mail, ...]:
 
 def claim_of(reply: Sequence[Any], lease_ms: int) -> Claim:
     """One answer of ``lua/headers.lua``."""
-    run_id, header, facts, data, mails, cancel, now_ms, takeover = reply
-    stored = stored_of(run_id.decode(), header, facts)
+    run_id, header, kind, data, mails, cancel, now_ms, takeover = reply
+    stored = stored_of(run_id.decode(), header)
     row = stored.row
     assert row.nonce is not None, "it was claimed in this step"
     token = Token(row.nonce, row.generation, row.incarnation)
-    return Claim(header_of(stored, data), token, mails_of(mails), bool(cancel), now_ms, lease_ms, bool(takeover))
+    return Claim(
+        header_of(stored, kind_of(kind), data), token, mails_of(mails), bool(cancel), now_ms, lease_ms, bool(takeover)
+    )
 
 
 def start_args(s: Submission) -> dict[str, Arg | None]:
@@ -179,11 +225,15 @@ def arm_args(arms: Sequence[Arm]) -> list[Arg]:
 
 def wait_of(raw: bytes) -> WaitRow:
     """Read a wait as ``lua/match.lua`` writes it."""
-    (wait_id, kind, node, address, event_type, key, by_filter, reuse, arm, low, since, deadline, task, child, state, by,
-     cand) = decode(raw)  # fmt: skip
+    return wait_row(decode(raw))
+
+
+def wait_row(values: list[Any]) -> WaitRow:
+    said = _record("wait", values)
     return WaitRow(
-        WaitId(wait_id), kind, node, address, event_type, _none(key), by_filter, reuse, arm, low, since,
-        _none(deadline), _none(task), _none(child), state, by_of(by), _none(cand),
+        WaitId(said["id"]), said["kind"], said["node"], said["address"], said["type"], _none(said["key"]),
+        said["by_filter"], said["reuse"], said["arm"], said["low"], said["since"], _none(said["deadline"]),
+        _none(said["task"]), _none(said["child"]), said["state"], by_of(said["by"]), _none(said["cand"]),
     )  # fmt: skip
 
 
@@ -206,15 +256,15 @@ def parent_of(raw: bytes | None) -> Parent | None:
     return None if raw is None else Parent(*decode(raw))
 
 
-def task_of(task_id: str, fields: dict[str, bytes]) -> Task:
+def task_of(task_id: str, said: dict[str, bytes]) -> Task:
     """Read a task from its hash."""
-    voters = len(decode(fields["voters"])) if "voters" in fields else 0
-    votes = tuple(vote_of(fields[f"vote:{i}"]) for i in range(1, voters + 1))
-    status: Any = fields["status"].decode()
+    voters = len(decode(said["voters"])) if "voters" in said else 0
+    votes = tuple(vote_of(said[f"vote:{i}"]) for i in range(1, voters + 1))
+    status: Any = said["status"].decode()
     return Task(
-        task_id, RunId(fields["run"].decode()), WaitId(fields["wait"].decode()), fields["flow"].decode(),
-        fields["node"].decode(), spec_of(fields["spec"]), status, int(fields["version"]), int(fields["created"]),
-        int(fields["deadline"]) if "deadline" in fields else None, votes,
+        task_id, RunId(said["run"].decode()), WaitId(said["wait"].decode()), said["flow"].decode(),
+        said["node"].decode(), spec_of(said["spec"]), status, int(said["version"]), int(said["created"]),
+        int(said["deadline"]) if "deadline" in said else None, votes,
     )  # fmt: skip
 
 

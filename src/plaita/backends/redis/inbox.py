@@ -169,7 +169,7 @@ class RedisInbox(RedisLetters, RedisDesk, RedisQueries):
             return replace(order, binding=replace(order.binding, wait_id=WaitId(own)))
         if "@" in own:
             return order
-        frames = pairs(await self._talk.call("HGETALL", self._talk.key("frames", run.run_id)))
+        frames = pairs(await self._talk.run("frames", id=run.run_id))
         for wait_id, pending in pending_of(frames).items():
             if pending.get("subscription_id") == order.binding.wait_id:
                 return replace(order, binding=replace(order.binding, wait_id=WaitId(wait_id)))

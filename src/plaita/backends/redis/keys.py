@@ -24,6 +24,7 @@ NAMES: Final[dict[str, str]] = {
     "names": "run.names:{0}",
     "name": "name:{0}",
     "grave": "grave:{0}",
+    "kinds": "kinds",
     # one run as the documented layout shows it; {0} is the part of its tenant, with its colon
     "execution": "{0}execution:{1}",
     "execution_index": "{0}execution:index",

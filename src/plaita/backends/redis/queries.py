@@ -4,30 +4,44 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from plaita.backends.ports.queries import wait_view
 from plaita.backends.redis.audit import audit_store
-from plaita.backends.redis.codec import Stored, entries_of, parent_of, stored_of, wait_of
+from plaita.backends.redis.codec import NO_INPUT, Kind, Stored, entries_of, parent_of, stored_of, wait_of
 from plaita.backends.redis.counting import counts
+from plaita.backends.redis.kinds import Kinds
 from plaita.backends.redis.talk import Talk
 from plaita.backends.rows import RunFilter
 from plaita.ports.queries import Counts, Entry, RunView, WaitView
 from plaita.ports.values import RunId
 
-_RECORD = ("h", "s", "out", "err", "p")
+_RECORD = ("h", "out", "err", "p")
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A run as it is looked at."""
+
+    stored: Stored
+    kind: Kind
+    output: bytes | None
+    error: bytes | None
+    parent: bytes | None
 
 
 class RedisQueries:
     """What operators look at."""
 
     _talk: Talk
+    _kinds: Kinds
 
     async def run(self, run_id: RunId) -> RunView | None:
         found = await self._record(run_id)
         if found is None:
             other = await self._talk.call("GET", self._talk.key("name", run_id))
             return None if other is None else await self.run(RunId(other.decode()))
-        return view(*found)
+        return view(found)
 
     async def tombstone(self, run_id: RunId) -> bytes | None:
         """What the documented tombstone of a deleted run says, JSON bytes."""
@@ -35,8 +49,8 @@ class RedisQueries:
         return found
 
     async def input(self, run_id: RunId) -> bytes | None:
-        found: bytes | None = await self._talk.call("HGET", self._talk.key("run", run_id), "in")
-        return found
+        found, header = await self._talk.call("HMGET", self._talk.key("run", run_id), "in", "h")
+        return NO_INPUT if found is None and header is not None else found
 
     async def runs(
         self, *, status: str = "", flow_id: str = "", business_key: str = "", tag: str = "", tenant: str = "",
@@ -49,8 +63,8 @@ class RedisQueries:
         while len(found) <= limit:
             page = await self._page(index, beyond, size, oldest_first=oldest_first)
             for record in await asyncio.gather(*(self._record(run_id) for run_id, _ in page)):
-                if record is not None and fits(record[0], wanted):
-                    found.append((record[0].row.rid, view(*record)))
+                if record is not None and fits(record, wanted):
+                    found.append((record.stored.row.rid, view(record)))
             if len(page) < size:
                 break
             beyond = str(page[-1][1])
@@ -67,8 +81,12 @@ class RedisQueries:
         return [(RunId(page[i].decode()), int(page[i + 1])) for i in range(0, len(page), 2)]
 
     async def waits(self, run_id: RunId, *, open_only: bool = True) -> list[WaitView]:
-        raw = await self._talk.call("HVALS", self._talk.key("waits", run_id))
-        waits = sorted((wait_of(one) for one in raw), key=lambda wait: wait.arm)
+        header, beside = await asyncio.gather(
+            self._talk.call("HGET", self._talk.key("run", run_id), "h"),
+            self._talk.call("HVALS", self._talk.key("waits", run_id)),
+        )
+        within = [] if header is None else stored_of(run_id, header).live
+        waits = sorted((*within, *map(wait_of, beside)), key=lambda wait: wait.arm)
         return [wait_view(w) for w in waits if not open_only or w.state == "open"]
 
     async def history(self, run_id: RunId, *, after: int = 0, limit: int = 1000) -> list[Entry]:
@@ -85,9 +103,13 @@ class RedisQueries:
     async def audit(self) -> list[str]:
         return await audit_store(self._talk)
 
-    async def _record(self, run_id: RunId) -> tuple[Stored, bytes | None, bytes | None, bytes | None] | None:
-        header, facts, output, error, parent = await self._talk.call("HMGET", self._talk.key("run", run_id), *_RECORD)
-        return None if header is None else (stored_of(run_id, header, facts), output, error, parent)
+    async def _record(self, run_id: RunId) -> Record | None:
+        header, output, error, parent = await self._talk.call("HMGET", self._talk.key("run", run_id), *_RECORD)
+        if header is None:
+            return None
+        stored = stored_of(run_id, header)
+        [kind] = (await self._kinds.of([stored.kind])).values()
+        return Record(stored, kind, output, error, parent)
 
     async def _smallest(self, indexes: Sequence[tuple[str, ...]]) -> str:
         """The index with the fewest runs: the others are checked on what it finds."""
@@ -107,25 +129,25 @@ def indexes_of(wanted: RunFilter) -> list[tuple[str, ...]]:
     return [index for index in found if index[1]] or [("runs",)]
 
 
-def fits(stored: Stored, wanted: RunFilter) -> bool:
+def fits(record: Record, wanted: RunFilter) -> bool:
     """Whether a run is what the filter asks for."""
-    row, facts = stored.row, stored.facts
+    stored, row = record.stored, record.stored.row
     return (
         wanted.status in ("", row.status)
         and wanted.tenant in ("", row.tenant)
-        and wanted.flow_id in ("", facts["flow_id"])
-        and wanted.business_key in ("", facts["business_key"])
-        and (not wanted.tag or wanted.tag in facts["tags"])
+        and wanted.flow_id in ("", record.kind.flow_id)
+        and wanted.business_key in ("", stored.business_key)
+        and (not wanted.tag or wanted.tag in stored.tags)
     )
 
 
-def view(stored: Stored, output: bytes | None, error: bytes | None, parent: bytes | None) -> RunView:
+def view(record: Record) -> RunView:
     """A run as people see it."""
-    run, facts = stored.row, stored.facts
-    told = parent_of(parent)
+    stored, run, kind = record.stored, record.stored.row, record.kind
+    told = parent_of(record.parent)
     return RunView(
-        run.run_id, run.incarnation, facts["flow_id"], facts["flow_version"], facts["closure"], run.status, run.queue,
-        run.tenant, facts["business_key"], tuple(facts["tags"]), run.priority, tuple(facts["imports"]),
-        stored.submitted_ms, run.ended, facts["not_before"], run.due, run.retry, run.blocked_reason, output, error,
-        run.token, run.seq, run.tries, run.lost, bool(run.cancel), bool(run.slot), told.run_id if told else None,
+        run.run_id, run.incarnation, kind.flow_id, kind.flow_version, kind.closure, run.status, run.queue, run.tenant,
+        stored.business_key, stored.tags, run.priority, kind.imports, stored.submitted_ms, run.ended,
+        stored.not_before_ms, run.due, run.retry, run.blocked_reason, record.output, record.error, run.token, run.seq,
+        run.tries, run.lost, bool(run.cancel), bool(run.slot), told.run_id if told else None,
     )  # fmt: skip

@@ -94,7 +94,7 @@ class RedisRuns:
         return [claim_of(one, self.lease_ms) for one in reply]
 
     async def frames(self, run_id: RunId) -> dict[str, bytes]:
-        return pairs(await self._talk.call("HGETALL", self._talk.key("frames", run_id)))
+        return pairs(await self._talk.run("frames", id=run_id))
 
     async def reload(self, run_id: RunId, token: Token) -> Claim | Lost:
         reply = await self._talk.run("reload", id=run_id, **_token(token))

@@ -4,7 +4,8 @@ A file begins with ``--! verb NAME`` (or ``--! fragment NAME``), ``--! class all
 ...`` and ``--! args NAME ... LIST* ...``. The library is limits, keys, fragments, each after those it uses, and verbs.
 What a fragment names in ``--! state NAME=VALUE ...`` begins anew with every call, as the clock and the arguments do;
 nothing else stays from one call to the next. ``--! record NAME FIELD ...``, on as many lines as needed, makes of a list
-of values a table with these fields (``NAME_of(values)``) and the other way round (``values_of_NAME(table)``).
+of values a table with these fields (``NAME_of(values)``) and the other way round (``values_of_NAME(table)``). Fields
+from the first ``FIELD=VALUE`` on have usual values: a list ends before the fields that have theirs to its end.
 """
 
 from __future__ import annotations
@@ -45,6 +46,7 @@ class Source:
     args: tuple[str, ...]
     state: tuple[str, ...]
     records: tuple[tuple[str, tuple[str, ...]], ...]
+    """Of each its fields, with their usual values where they have some."""
     text: str
 
 
@@ -161,7 +163,13 @@ def _begin(clock: str) -> str:
         "ARGV = given",
         clock + "\n".join(f"{name} = {value}" for name, value in state),
         "end",
-        "local VERB = {}\n",
+        "local VERB, USUAL = {}, {}",
+        "local function shortened(v, n, always, usual)",
+        "while n > always and (v[n] == usual[n] or (type(v[n]) == 'table' and next(v[n]) == nil)) do",
+        "v[n], n = nil, n - 1",
+        "end",
+        "return v",
+        "end\n",
     ])  # fmt: skip
 
 
@@ -171,11 +179,18 @@ def _fragment(source: Source) -> str:
 
 def _record(name: str, fields: Sequence[str]) -> str:
     """A table made at once has its size from the beginning; one that grows is copied on its way."""
-    places = ", ".join(f"{field} = v[{at}]" for at, field in enumerate(fields, 1))
-    values = ", ".join(f"t.{field}" for field in fields)
+    pairs = [field.partition("=")[::2] for field in fields]
+    places = ", ".join(
+        f"{field} = v[{at}]" + (f" or {usual}" if usual else "") for at, (field, usual) in enumerate(pairs, 1)
+    )
+    values = ", ".join(f"t.{field}" for field, _ in pairs)
+    usuals = ", ".join(f"[{at}] = {usual}" for at, (_, usual) in enumerate(pairs, 1) if usual not in ("", "{}"))
+    always = len(list(takewhile(lambda pair: not pair[1], pairs)))
     return (
         f"local function {name}_of(v) return {{{places}}} end\n"
-        f"local function values_of_{name}(t) return {{{values}}} end\n"
+        f"local function values_of_{name}(t)\n"
+        f"return shortened({{{values}}}, {len(pairs)}, {always}, USUAL.{name})\n"
+        f"end\nUSUAL.{name} = {{{usuals}}}\n"
     )
 
 

@@ -10,7 +10,10 @@ import asyncio
 from typing import Any
 
 from plaita.backends.memory.tables import Belongings, Tables
-from plaita.backends.redis.codec import Stored, entries_of, pairs, parent_of, stored_of, task_of, wait_of
+from plaita.backends.redis.codec import (
+    NO_INPUT, Kind, Stored, entries_of, pairs, parent_of, stored_of, task_of, wait_of,
+)  # fmt: skip
+from plaita.backends.redis.kinds import Kinds
 from plaita.backends.redis.talk import Talk
 from plaita.backends.rows import EventRow, OutcomeRow, OutRow, Pulse, StartRow
 from plaita.base.json import decode
@@ -26,52 +29,54 @@ async def read_tables(talk: Talk) -> Tables:
     talk, tables = talk.aside(), Tables()
     await _read_events(talk, tables)
     ids = [RunId(name.decode()) for name in await talk.call("ZRANGE", talk.key("runs"), 0, -1)]
-    await asyncio.gather(*(_read_run(talk, tables, run_id) for run_id in ids))
+    kinds = Kinds(talk)
+    await asyncio.gather(*(_read_run(talk, kinds, tables, run_id) for run_id in ids))
     tables.runs = dict(sorted(tables.runs.items()))
     await _read_due(talk, tables)
     await _read_ledger(talk, tables)
     return tables
 
 
-async def _read_run(talk: Talk, tables: Tables, run_id: RunId) -> None:
+async def _read_run(talk: Talk, kinds: Kinds, tables: Tables, run_id: RunId) -> None:
     record, frames, waits, consumed, log = await asyncio.gather(
         talk.call("HGETALL", talk.key("run", run_id)),
-        talk.call("HGETALL", talk.key("frames", run_id)),
+        talk.run("frames", id=run_id),
         talk.call("HVALS", talk.key("waits", run_id)),
         talk.call("HKEYS", talk.key("consumed", run_id)),
         talk.call("LRANGE", talk.key("log", run_id), 0, -1),
     )
     fields = pairs(record)
-    stored = stored_of(run_id, fields["h"], fields["s"])
+    stored = stored_of(run_id, fields["h"])
     row = stored.row
+    [kind] = (await kinds.of([stored.kind])).values()
     outcome = OutcomeRow(
         fields.get("out"), fields.get("err"), stored.failures, stored.wakeups, stored.lost_worker
     )  # fmt: skip
-    found = sorted((wait_of(raw) for raw in waits), key=lambda wait: wait.arm)
+    found = sorted((*stored.live, *map(wait_of, waits)), key=lambda wait: wait.arm)
     tables.runs[row.rid] = row
     tables.ids[run_id] = row.rid
     if row.nonce is not None:
         tables.held[row.rid] = row.nonce
     tables.belongings[row.rid] = Belongings(
-        StartRow(_submission(stored, fields), stored.submitted_ms),
+        StartRow(_submission(stored, kind, fields), stored.submitted_ms),
         outcome,
         pairs(frames),
         entries_of(log, row.entries - len(log) + 1),
         {wait.wait_id: wait for wait in found},
         {number: _mail(number, kind, wait, event, fields, tables) for number, kind, wait, event in stored.box},
-        {int(number): None for number in consumed},
+        dict.fromkeys((*stored.consumed, *map(int, consumed))),
     )
     tasks = [wait.task_id for wait in found if wait.task_id is not None]
     hashes = await asyncio.gather(*(talk.call("HGETALL", talk.key("task", task_id)) for task_id in tasks))
     tables.tasks |= {task_id: task_of(task_id, pairs(flat)) for task_id, flat in zip(tasks, hashes, strict=True)}
 
 
-def _submission(stored: Stored, fields: dict[str, bytes]) -> Submission:
-    row, facts = stored.row, stored.facts
+def _submission(stored: Stored, kind: Kind, fields: dict[str, bytes]) -> Submission:
+    row = stored.row
     return Submission(
-        row.run_id, facts["digest"], fields["in"], facts["flow_id"], facts["closure"], facts["flow_version"],
-        facts["entry"], row.tenant, facts["business_key"], tuple(facts["tags"]), facts["not_before"], row.priority,
-        row.queue, parent_of(fields.get("p")), tuple(facts["imports"]),
+        row.run_id, stored.digest, fields.get("in", NO_INPUT), kind.flow_id, kind.closure, kind.flow_version,
+        kind.entry, row.tenant, stored.business_key, stored.tags, stored.not_before_ms, row.priority, row.queue,
+        parent_of(fields.get("p")), kind.imports,
     )  # fmt: skip
 
 

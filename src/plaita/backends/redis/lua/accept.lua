@@ -116,7 +116,7 @@ local function carry_out()
   end
   if args.kind == 'start' then return start(run) end
   if not run or run.tenant ~= args.tenant then return refused('no_run') end
-  if args.flow ~= '' and args.flow ~= start_of(run).flow_id then return refused('conflict') end
+  if args.flow ~= '' and args.flow ~= kind_of_run(run).flow_id then return refused('conflict') end
   return aimed(run)
 end
 

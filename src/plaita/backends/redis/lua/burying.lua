@@ -9,7 +9,6 @@ local function forget_task(task)
 end
 
 local function bury(run)
-  local facts = start_of(run)
   redis.call('HSET', grave_key(run.id), 'generation', run.generation, 'buried', string.format('%d', now))
   redis.call('PEXPIRE', grave_key(run.id), LIMITS.generation)
   if run.armed > 0 then
@@ -25,10 +24,10 @@ local function bury(run)
   redis.call('ZREM', kin_key(), run.id)
   redis.call('ZREM', ended_key(), run.id)
   redis.call('ZREM', by_status_key(run.status), run.id)
-  redis.call('ZREM', by_flow_key(facts.flow_id), run.id)
+  redis.call('ZREM', by_flow_key(kind_of_run(run).flow_id), run.id)
   redis.call('ZREM', by_tenant_key(run.tenant), run.id)
-  if facts.business_key ~= '' then redis.call('ZREM', by_key_key(facts.business_key), run.id) end
-  for _, tag in ipairs(facts.tags) do redis.call('ZREM', by_tag_key(tag), run.id) end
+  if run.business_key ~= '' then redis.call('ZREM', by_key_key(run.business_key), run.id) end
+  for _, tag in ipairs(run.tags) do redis.call('ZREM', by_tag_key(tag), run.id) end
   mirror_burial(run)
   run.gone = true
   rows[run.id] = false

@@ -130,7 +130,7 @@ local function candidates(n, held, passed)
 end
 
 local function set_back(run)
-  local closure = next(lacking) and start_of(run).closure
+  local closure = next(lacking) and kind_of_run(run).closure
   if not closure or not lacking[closure] then return false end
   run.due = now + SET_BACK
   run.blocked_reason = 'a worker could not load the definition ' .. closure
@@ -140,7 +140,7 @@ end
 -- From its second fruitless claim on a run may only go, alone, to a process that holds nothing.
 local function fits(run, taken)
   if run.tries >= 1 and (#taken > 0 or args.alone == '') then return false end
-  return not next(lacking) or not lacking[start_of(run).closure]
+  return not next(lacking) or not lacking[kind_of_run(run).closure]
 end
 
 local function take(run)

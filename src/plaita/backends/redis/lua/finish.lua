@@ -18,7 +18,7 @@ local function close(run, wait, by)
     say(run, '{"event":"wait_closed","wait":' .. text(wait.id) .. ',"node":' .. text(wait.node) .. ',"by":'
       .. by_facts(by) .. '}')
   end
-  if wait.cand and not (by and by.kind == 'event') then redis.call('HINCRBY', consumed_key(run.id), wait.cand, -1) end
+  if wait.cand and not (by and by.kind == 'event') then consume(run, wait.cand, -1) end
   wait.state, wait.cand = 'closed', false
   save_wait(run, wait)
   close_task(wait)
@@ -28,6 +28,16 @@ end
 local function child_answer(id, status, output, failure)
   return '{"run_id":' .. text(id) .. ',"status":' .. text(status) .. ',"output":' .. (output ~= '' and output or 'null')
     .. ',"error":' .. (failure ~= '' and failure or 'null') .. '}'
+end
+
+-- What an earlier end left; frames and consumed events are of use to a run that may go on.
+local function drop_outcome(run, for_good)
+  redis.call('HDEL', run_key(run.id), 'out', 'err', for_good and 'f' or 'err')
+  if not for_good then return end
+  run.frames = nil
+  if run.frames_beside then redis.call('UNLINK', frames_key(run.id)) end
+  if run.consumed_beside then redis.call('UNLINK', consumed_key(run.id)) end
+  run.frames_beside, run.consumed, run.consumed_beside = false, {}, false
 end
 
 -- ending: status, output, failure (JSON or ''), failed_node, lost_worker, actor. The only way into a terminal state.
@@ -42,10 +52,9 @@ local function finish(run, ending)
   run.lost_worker = ending.lost_worker or false
   local output, failure = ending.output or '', ending.failure or ''
   run.failure, run.failed_node = failure, ending.failed_node
-  redis.call('HDEL', run_key(run.id), 'out', 'err')
+  drop_outcome(run, ending.status ~= 'error')
   if output ~= '' then redis.call('HSET', run_key(run.id), 'out', output) end
   if failure ~= '' then redis.call('HSET', run_key(run.id), 'err', failure) end
-  if ending.status ~= 'error' then redis.call('UNLINK', frames_key(run.id), consumed_key(run.id)) end
   local entry = '{"event":"run_ended","status":' .. text(ending.status)
   if ending.lost_worker then entry = entry .. ',"reason":"worker_lost"' end
   if (ending.actor or '') ~= '' then entry = entry .. ',"actor":' .. text(ending.actor) end

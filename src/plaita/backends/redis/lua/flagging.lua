@@ -4,7 +4,7 @@
 
 local function take_flag(run)
   local flag = execution_cancel_key(partition(run.tenant), run.id)
-  if not run.mirrored or redis.call('DEL', flag) == 0 then return false end
+  if run.hidden or redis.call('DEL', flag) == 0 then return false end
   tally('cancel_flag')
   return true
 end

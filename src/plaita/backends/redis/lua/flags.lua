@@ -15,6 +15,7 @@ local function note(id)
   local raw = not seen[id] and redis.call('HGET', run_key(id), 'h')
   local tenant = raw and string.match(raw, '^%[%d+,"[^"]*","([^"]*)"')
   if not tenant then return end
+  if tenant == '' then tenant = DEFAULT_TENANT end
   seen[id] = true
   ids[#ids + 1] = id
   flags[#flags + 1] = execution_cancel_key(partition((string.gsub(tenant, '\\/', '/'))), id)

@@ -2,10 +2,10 @@
 --! uses rows match
 -- What a holder is given of a run.
 
--- {id, header, start facts, input, mailbox, cancel, now, takeover}; what was changed must be written before.
+-- {id, header, kind, input, mailbox, cancel, now, takeover}; what was changed must be written before.
 local function claimed(run)
-  local found = redis.call('HMGET', run_key(run.id), 's', 'in')
-  return {run.id, run.raw, found[1], found[2], mailbox(run), run.cancel and 1 or 0, now, run.taken_over or 0}
+  local kind, input = redis.call('HGET', kinds_key(), run.kind), redis.call('HGET', run_key(run.id), 'in') or NO_INPUT
+  return {run.id, run.raw, kind, input, mailbox(run), run.cancel and 1 or 0, now, run.taken_over or 0}
 end
 
 -- What a settle, its repetition and a renewal say of a run: {seq, held, cancel, now, mailbox}

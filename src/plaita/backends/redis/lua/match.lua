@@ -1,9 +1,10 @@
 --! fragment match
 --! uses rows quota
---! record wait id kind node address type key by_filter reuse arm low since deadline task child state by cand
 -- Waits, the mailbox, and the one matching step between the event log and a wait.
 
 local TASK_CLOSED = 'closed'
+local WITHIN_MAX = 4
+local CONSUMED_MAX = 8
 
 local function text(value)
   return cjson.encode(value)
@@ -11,7 +12,6 @@ end
 
 -- One wait, loaded once; false when the run never had it.
 local function find_wait(run, id)
-  run.waits = run.waits or {}
   local wait = run.waits[id]
   if wait == nil then
     local raw = run.armed > 0 and redis.call('HGET', waits_key(run.id), id)
@@ -38,7 +38,8 @@ local function listening_member(run, wait)
 end
 
 local function save_wait(run, wait)
-  redis.call('HSET', waits_key(run.id), wait.id, cjson.encode(values_of_wait(wait)))
+  if wait.state == 'closed' then wait.within = false end
+  if not wait.within then redis.call('HSET', waits_key(run.id), wait.id, cjson.encode(values_of_wait(wait))) end
   if wait.kind == 'event' then
     if wait.state == 'open' then
       redis.call('ZADD', listens_at(wait), wait.arm, listening_member(run, wait))
@@ -47,7 +48,7 @@ local function save_wait(run, wait)
     end
   end
   if wait.was ~= wait.state then
-    if run.mirrored then mirror_wait(run, wait) end
+    if not run.hidden then mirror_wait(run, wait) end
     wait.was = wait.state
   end
   if wait.state == 'closed' then
@@ -60,8 +61,8 @@ local function save_wait(run, wait)
 end
 
 local function add_wait(run, wait)
-  find_wait(run, wait.id)
   run.waits[wait.id] = wait
+  wait.within = #run.live < WITHIN_MAX
   run.armed = run.armed + 1
   run.live[#run.live + 1] = wait.id
   save_wait(run, wait)
@@ -138,6 +139,41 @@ local function resolve(run, wait, by, data)
   post(run, 'wake', wait, data, by.event or 0)
 end
 
+-- How often the run took an event or has it on offer; nil for one that is free. The first few are in the header.
+local function consumed_at(run, number)
+  for i = 1, #run.consumed, 2 do
+    if run.consumed[i] == number then return i end
+  end
+  return nil
+end
+
+local function is_consumed(run, number)
+  if consumed_at(run, number) then return true end
+  return run.consumed_beside and redis.call('HEXISTS', consumed_key(run.id), number) == 1
+end
+
+-- Count an event up or down; answers how often it is consumed now.
+local function consume(run, number, by)
+  local at = consumed_at(run, number)
+  if not at and (run.consumed_beside or #run.consumed >= 2 * CONSUMED_MAX) then
+    run.consumed_beside = true
+    return redis.call('HINCRBY', consumed_key(run.id), number, by)
+  end
+  at = at or #run.consumed + 1
+  run.consumed[at], run.consumed[at + 1] = number, (run.consumed[at + 1] or 0) + by
+  return run.consumed[at + 1]
+end
+
+local function set_free(run, number)
+  local at = consumed_at(run, number)
+  if at then
+    table.remove(run.consumed, at + 1)
+    table.remove(run.consumed, at)
+  else
+    redis.call('HDEL', consumed_key(run.id), number)
+  end
+end
+
 -- The lowest event of the wait's window that this run has not consumed.
 local function lowest(run, wait)
   local log = wait.key and keyed_key(wait.type, wait.key) or typed_key(wait.type)
@@ -145,7 +181,8 @@ local function lowest(run, wait)
   while true do
     local numbers = redis.call('ZRANGEBYSCORE', log, string.format('(%d', from), '+inf', 'LIMIT', 0, 16)
     for _, number in ipairs(numbers) do
-      if wait.reuse or redis.call('HEXISTS', consumed_key(run.id), number) == 0 then return tonumber(number) end
+      local event = tonumber(number)
+      if wait.reuse or not is_consumed(run, event) then return event end
     end
     if #numbers < 16 then return nil end
     from = tonumber(numbers[16])
@@ -157,7 +194,7 @@ local function match(run, wait)
   if wait.kind ~= 'event' or wait.state ~= 'open' or wait.cand or run.cancel then return nil end
   local number = lowest(run, wait)
   if not number then return nil end
-  redis.call('HINCRBY', consumed_key(run.id), number, 1)
+  consume(run, number, 1)
   if wait.by_filter then
     wait.cand = number
     save_wait(run, wait)
@@ -175,9 +212,7 @@ local function withdraw(run, wait, refused)
   if refused then wait.low = math.max(wait.low, number) end
   save_wait(run, wait)
   -- Waits that may reuse events share them: what another wait took or is offered stays consumed.
-  if redis.call('HINCRBY', consumed_key(run.id), number, -1) <= 0 then
-    redis.call('HDEL', consumed_key(run.id), number)
-  end
+  if consume(run, number, -1) <= 0 then set_free(run, number) end
   unpost(run, function(mail) return mail[2] == 'candidate' and mail[3] == wait.id end)
   for _, other in ipairs(live_waits(run)) do
     if other ~= wait or refused then match(run, other) end

@@ -56,7 +56,7 @@ local function tail_of(run)
   local earlier = lives and call_foreign('GET', execution_key(partition(run.tenant), run.id))
   local at = earlier and string.find(earlier, TAIL, 1, true)
   if at then return string.sub(earlier, at) end
-  local facts = start_of(run)
+  local facts = kind_of_run(run)
   return TAIL .. cjson.encode(run.id) .. ',"flow_id":' .. cjson.encode(facts.flow_id)
     .. ',"flow_name":null,"flow_version":' .. quoted(facts.flow_version)
     .. ',"flow_hash":' .. quoted(facts.closure) .. ',"flow_hash_algo":'
@@ -101,7 +101,7 @@ end
 
 -- A counter that consoles look at before they offer a retry.
 local function mirror_count(run, key, count)
-  if run.mirrored then redis.call('SET', key(partition(run.tenant), run.id), count, 'PX', COUNTED) end
+  if not run.hidden then redis.call('SET', key(partition(run.tenant), run.id), count, 'PX', COUNTED) end
 end
 
 -- The id under which programs know a wait: that of the run before its own.
@@ -117,7 +117,7 @@ local function mirror_wait(run, wait)
   if wait.state == 'open' then
     redis.call('SET', subscription_key(id), '{"subscription_id":' .. cjson.encode(id) .. ',"event_type":'
       .. cjson.encode(wait.type) .. ',"filter_condition":' .. ((wait.wanted or '') == '' and '{}' or wait.wanted)
-      .. ',"correlation_id":' .. cjson.encode(run.id) .. ',"flow_id":' .. cjson.encode(start_of(run).flow_id)
+      .. ',"correlation_id":' .. cjson.encode(run.id) .. ',"flow_id":' .. cjson.encode(kind_of_run(run).flow_id)
       .. ',"node_id":' .. cjson.encode(wait.node) .. ',"created_at":' .. string.format('%.3f', wait.since / 1000)
       .. ',"timeout":' .. (wait.deadline and string.format('%.3f', (wait.deadline - wait.since) / 1000) or 'null')
       .. ',"tenant_id":' .. (run.tenant == 'default' and 'null' or cjson.encode(run.tenant))
@@ -130,7 +130,7 @@ local function mirror_wait(run, wait)
 end
 
 local function mirror_burial(run)
-  if not run.mirrored then return end
+  if run.hidden then return end
   local part = partition(run.tenant)
   redis.call('DEL', execution_key(part, run.id), execution_lease_key(part, run.id), execution_fence_key(part, run.id),
     execution_cancel_key(part, run.id), execution_wakeups_key(part, run.id), execution_failures_key(part, run.id),

@@ -11,8 +11,8 @@ local function bring_forward(latest)
       if held then
         run.due = math.min(run.due, now + LIMITS.lease)
       else
-        local not_before = run.status == 'queued' and start_of(run).not_before
-        run.due = type(not_before) == 'number' and math.max(now, not_before) or now
+        local not_before = run.status == 'queued' and run.not_before
+        run.due = not_before and math.max(now, not_before) or now
       end
     end
   end

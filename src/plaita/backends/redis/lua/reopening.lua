@@ -7,7 +7,7 @@ local function reopen(run)
     run.blocked, run.blocked_reason = false, ''
   elseif run.status ~= 'error' then
     return {'not_retryable', 'status_' .. run.status}
-  elseif start_of(run).closure == '' then
+  elseif kind_of_run(run).closure == '' then
     return {'not_retryable', 'no_definition'}
   elseif run.lost_worker and run.wakeups >= LIMITS.wakeups_max then
     return {'not_retryable', 'wakeups_exhausted'}

@@ -1,13 +1,20 @@
 --! fragment rows
 --! uses starts mirror tallies
 --! state rows={} order={} said={} stirred=false called={}
---! record run rid incarnation tenant queue priority born status nonce due slot generation cancel parked blocked ended
---! record run lost tries seq last_nonce last_generation last_digest boxn unread armed entries retry blocked_reason
---! record run reopened submitted failures wakeups lost_worker box live mirrored
+--! record run rid incarnation tenant kind digest born status generation seq submitted entries
+--! record run last_nonce=false last_generation=0 last_digest='' armed=0 live={}
+--! record run nonce=false due=false slot=false tries=0 boxn=0 unread=0 box={} consumed={} consumed_beside=false
+--! record run retry=false parked=false ended=false blocked=false blocked_reason='' reopened=false cancel=false lost=0
+--! record run frames_beside=false queue='default' priority=0 not_before=false business_key='' tags={} hidden=false
+--! record run failures=0 wakeups=0 lost_worker=false
+--! record wait id node address arm low since type='' key=false kind='event' deadline=false task=false by_filter=false
+--! record wait reuse=false state='open' by=false cand=false child=false
 -- Headers of the runs this step touches, and every index that follows from them: written once, by flush.
 -- called: held runs whose holder is to look at them now.
 
 local TERMINAL = {completed = true, error = true, cancelled = true}
+local DEFAULT_TENANT = 'default'
+local NO_INPUT = '{}'
 
 -- An index member: runs of one due time go in the order of their numbers.
 local function member_of(run)
@@ -28,6 +35,33 @@ local function remember(run)
   run.was = {place = place_of(run), due = run.due, nonce = run.nonce, status = run.status, ended = run.ended}
 end
 
+-- A header has the waits that are not closed in it, as long as they are few; of others it has the ids.
+local function read_header(raw)
+  local run = run_of(cjson.decode(raw))
+  run.waits = {}
+  if run.tenant == '' then run.tenant = DEFAULT_TENANT end
+  for i, entry in ipairs(run.live) do
+    if type(entry) == 'table' then
+      local wait = wait_of(entry)
+      wait.was, wait.within = wait.state, true
+      run.waits[wait.id], run.live[i] = wait, wait.id
+    end
+  end
+  return run
+end
+
+local function header_text(run)
+  local tenant, live, written = run.tenant, run.live, {}
+  for i, id in ipairs(live) do
+    local wait = run.waits[id]
+    written[i] = wait and wait.within and values_of_wait(wait) or id
+  end
+  run.tenant, run.live = tenant ~= DEFAULT_TENANT and tenant or '', written
+  local raw = cjson.encode(values_of_run(run))
+  run.tenant, run.live = tenant, live
+  return raw
+end
+
 -- The run of that id, or of that other name; false when there is none.
 local function find_run(id)
   local run = rows[id]
@@ -39,12 +73,17 @@ local function find_run(id)
     rows[id] = run
     return run
   end
-  run = run_of(cjson.decode(raw))
+  run = read_header(raw)
   run.id, run.raw = id, raw
   remember(run)
   rows[id] = run
   order[#order + 1] = run
   return run
+end
+
+-- Enough of it to tell one start from another.
+local function kept_digest(digest)
+  return string.sub(digest, 1, 32)
 end
 
 -- start: id, incarnation, facts (JSON of our own making), input, parent (JSON or '').
@@ -53,16 +92,19 @@ local function add_run(start)
   local rid = redis.call('HINCRBY', counters_key(), 'rid', 1)
   local grave = redis.call('HGET', grave_key(start.id), 'generation')
   local run = {
-    id = start.id, raw = '', start = facts, rid = rid, incarnation = start.incarnation, tenant = facts.tenant,
+    id = start.id, raw = '', rid = rid, incarnation = start.incarnation, tenant = facts.tenant,
+    kind = keep_kind(facts), digest = kept_digest(facts.digest),
     queue = facts.queue, priority = facts.priority, born = tonumber(redis.call('HGET', counters_key(), 'event') or 0),
     status = 'queued', nonce = false, due = false, slot = false, generation = tonumber(grave or 0), cancel = false,
     parked = false, blocked = false, ended = false, lost = 0, tries = 0, seq = 0, last_nonce = false,
     last_generation = 0, last_digest = '', boxn = 0, unread = 0, armed = 0, entries = 0, retry = false,
     blocked_reason = '', reopened = false, submitted = now, failures = 0, wakeups = 0, lost_worker = false,
-    box = {}, live = {}, mirrored = facts.mirrored,
+    box = {}, live = {}, waits = {}, consumed = {}, consumed_beside = false, frames_beside = false,
+    not_before = type(facts.not_before) == 'number' and facts.not_before, business_key = facts.business_key,
+    tags = facts.tags, hidden = not facts.mirrored, shared = facts,
     was = {place = false, due = false, nonce = false, status = false, ended = false},
   }
-  redis.call('HSET', run_key(run.id), 's', start.facts, 'in', start.input)
+  if start.input ~= NO_INPUT then redis.call('HSET', run_key(run.id), 'in', start.input) end
   if start.parent ~= '' then redis.call('HSET', run_key(run.id), 'p', start.parent) end
   redis.call('ZADD', runs_key(), rid, run.id)
   redis.call('ZADD', by_flow_key(facts.flow_id), rid, run.id)
@@ -99,10 +141,15 @@ local function set_slot(run, on)
 end
 
 local function save(run)
-  local raw = cjson.encode(values_of_run(run))
+  local raw = header_text(run)
   if raw == run.raw then return end
   local was, member, place = run.was, member_of(run), place_of(run)
-  redis.call('HSET', run_key(run.id), 'h', raw)
+  if run.frames then
+    redis.call('HSET', run_key(run.id), 'h', raw, 'f', run.frames)
+    run.frames = nil
+  else
+    redis.call('HSET', run_key(run.id), 'h', raw)
+  end
   if was.place and was.place ~= place then redis.call('ZREM', was.place, member) end
   if place and (was.place ~= place or was.due ~= run.due) then redis.call('ZADD', place, run.due, member) end
   if was.nonce ~= run.nonce then
@@ -113,7 +160,7 @@ local function save(run)
     if was.status then redis.call('ZREM', by_status_key(was.status), run.id) end
     redis.call('ZADD', by_status_key(run.status), run.rid, run.id)
   end
-  if run.mirrored then
+  if not run.hidden then
     if was.status ~= run.status then mirror_row(run) end
     mirror_claim(run)
   end

@@ -1,5 +1,5 @@
 --! fragment settling
---! uses rows quota match finish headers
+--! uses rows quota match finish headers framing
 -- The only write of a holder. Everything is validated first; then the step is written as one.
 
 local function was_read(run, wait, ack)
@@ -63,9 +63,9 @@ end
 
 local function open_task(run, arm)
   local number = redis.call('HINCRBY', counters_key(), 'task', 1)
-  redis.call('HSET', task_key(arm.task), 'run', run.id, 'wait', arm.id, 'flow', start_of(run).flow_id, 'node', arm.node,
-    'spec', arm.spec, 'status', 'open', 'version', 0, 'created', string.format('%d', now), 'approvers', arm.approvers,
-    'number', number)
+  redis.call('HSET', task_key(arm.task), 'run', run.id, 'wait', arm.id, 'flow', kind_of_run(run).flow_id,
+    'node', arm.node, 'spec', arm.spec, 'status', 'open', 'version', 0, 'created', string.format('%d', now),
+    'approvers', arm.approvers, 'number', number)
   if arm.deadline then redis.call('HSET', task_key(arm.task), 'deadline', string.format('%d', arm.deadline)) end
   redis.call('ZADD', tasks_key(), number, arm.task)
   for _, actor in ipairs(cjson.decode(arm.approvers)) do redis.call('ZADD', tasks_of_key(actor), number, arm.task) end
@@ -101,15 +101,6 @@ local function accept(run, step)
   -- Given back without a change, by a process that could not load it, a reopened run is still to be reopened.
   run.reopened = run.reopened and #step.put == 0 and #step.cut == 0 and step.kind ~= 'end'
   for _, entry in ipairs(step.history) do say(run, entry) end
-end
-
-local function put_frames(run, step)
-  for i = 1, #step.put, 500 do
-    redis.call('HSET', frames_key(run.id), unpack(step.put, i, math.min(i + 499, #step.put)))
-  end
-  for i = 1, #step.cut, 500 do
-    redis.call('HDEL', frames_key(run.id), unpack(step.cut, i, math.min(i + 499, #step.cut)))
-  end
 end
 
 local function give_back(run)
@@ -190,7 +181,7 @@ local function settle(run, step)
   end
   accept(run, step)
   if step.progress or step.kind == 'park' or step.kind == 'block' then run.tries = 0 end
-  if step.kind ~= 'end' or step.a == 'error' then put_frames(run, step) end
+  if step.kind ~= 'end' or step.a == 'error' then put_frames(run, step.put, step.cut) end
   for _, closing in ipairs(closes) do close(run, find_wait(run, closing.wait), closed_by(closing)) end
   if run.unread > 0 then read_mailbox(run, step.ack) end
   for _, arm in ipairs(step.arms) do arm_wait(run, arm) end

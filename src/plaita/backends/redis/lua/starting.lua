@@ -21,18 +21,18 @@ end
 local function submit(start, digest)
   local run = find_run(start.id)
   if run then
-    if start_of(run).digest ~= digest then return nil, 'conflict' end
+    if run.digest ~= kept_digest(digest) then return nil, 'conflict' end
     return run, true
   end
   local buried = redis.call('HGET', grave_key(start.id), 'buried')
   if buried and now < tonumber(buried) + LIMITS.tombstone then return nil, 'tombstoned' end
   if not buried and was_deleted(start) then return nil, 'tombstoned' end
   run = add_run(start)
-  local facts = run.start
+  local facts = run.shared
   say(run, '{"event":"submitted","flow":' .. cjson.encode(facts.flow_id) .. ',"version":'
     .. cjson.encode(facts.flow_version) .. '}')
-  if type(facts.not_before) == 'number' and facts.not_before > now then
-    run.due = facts.not_before
+  if run.not_before and run.not_before > now then
+    run.due = run.not_before
   else
     if start.beside then run.slot = BESIDE end
     runnable(run, START)
