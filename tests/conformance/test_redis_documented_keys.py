@@ -189,7 +189,7 @@ async def residue(stage: Stage, keys: redis.Redis, how: str) -> set[str]:
         await stage.backend.delete(RunId("r"))
     else:
         await stage.backend.prune(stage.clock.now_ms())
-    return set(keys.scan_iter()) - {"plaita:counters", "plaita:queues", "plaita:pulse"}
+    return set(keys.scan_iter()) - {"plaita:counters", "plaita:queues", "plaita:pulse", "plaita:kinds"}
 
 
 @pytest.mark.parametrize(("run_id", "tenant"), [("index", "default"), ("lease:r", "default"), ("r", "queue")])

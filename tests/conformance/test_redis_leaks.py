@@ -38,6 +38,7 @@ STAYS = {
     "plaita:flowversions:flow": "as above: versions of a flow",
     "plaita:flowversion:4:flow:1": "as above: one version",
     "plaita:closure:closure": "as above: its definition",
+    "plaita:kinds": "what executions of one definition share: a field for each version that was started",
 }
 """Keys without an end that do not grow with the executions."""
 GROWS = {"plaita:dlq:replay:audit": "what was done with dead letters is kept for ever"}

@@ -11,6 +11,7 @@ from hypothesis import Phase, settings
 from hypothesis.stateful import invariant, run_state_machine_as_test
 
 from plaita.backends.redis.codec import Stored, stored_of
+from plaita.ports.values import STATUSES
 from tests.sim.test_agreement_machine import AgreementMachine
 
 MADE_OF_RUNS = (
@@ -28,7 +29,7 @@ class WatchedMachine(AgreementMachine):
     def the_documented_keys_say_what_the_headers_say(self) -> None:
         if self.stores is None:
             return
-        ids = self.client.zrange("plaita:runs", 0, -1)
+        ids = [name for status in STATUSES for name in self.client.zrange(f"plaita:runs:status:{status}", 0, -1)]
         for run_id in ids:
             self._look_at(run_id, stored_of(run_id, self.client.hget(f"plaita:run:{run_id}", "h").encode()))
         assert self._named() <= set(ids)

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plaita import Flow
+from plaita.backends.limits import Limits
 from plaita.backends.memory import MemoryBackend
 from plaita.backends.verbs.messages import Wanted, read
 from plaita.base.json import encode
@@ -117,6 +118,29 @@ async def test_a_full_worker_still_hears_a_cancel() -> None:
 
     await work(store, cancelled, concurrency=0)
     assert await store.backlog() == 0
+
+
+async def test_a_full_worker_carries_on_what_others_are_to_be_told() -> None:
+    store = MemoryBackend(limits=Limits(chunk=1))
+    waiting = flow(
+        {"type": "start", "id": "s", "next": "w"},
+        {"type": "event", "id": "w", "event_type": "go", "next": "e"},
+        {"type": "end", "id": "e"},
+    )
+    await publish(store, waiting)
+    for number in range(3):
+        await send(store, f"m{number}", type="start", execution_id=f"r{number}", flow_id="f")
+
+    async def wait() -> bool:
+        return (await store.counts()).by_status["suspended"] == 3
+
+    async def woken() -> bool:
+        return not (await store.publish("e", "go", None, b"{}")).pending
+
+    await work(store, wait)
+    assert (await store.publish("e", "go", None, b"{}")).pending
+    await work(store, woken, concurrency=0)
+    assert [await store.waits(RunId(f"r{number}")) for number in range(3)] == [[], [], []]
 
 
 async def test_a_worker_that_serves_one_execution_leaves_the_inbox_to_others() -> None:

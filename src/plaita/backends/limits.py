@@ -62,7 +62,7 @@ class Limits:
     tries_max: int = 5
     lost_max: int = 100
     cap: int | None = None
-    chunk: int = 200
+    chunk: int = 100
     outbox_per_claim: int = 16
     start_every: int = 8
     failures_max: int = 12

@@ -387,5 +387,9 @@ class RunStore(Protocol):
     async def reopen(self, run_id: RunId) -> Reopened | NotRetryable | NoRun:
         """Make a run that ended in ``error`` due again at the failed node."""
 
+    async def carry_on(self, entries: int = 1) -> int:
+        """Do what steps promised to do to other runs, without claiming: at most so many entries, where a chunk of a
+        fan-out is one. How many there were; every claim does it too."""
+
     async def prune(self, older_than_ms: int) -> int:
         """Remove terminal runs that ended before that time; answers how many."""

@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any, Final
 
 from plaita.backends.redis.keys import is_mirrored
-from plaita.backends.redis.scripts import Arg, sources
+from plaita.backends.redis.scripts import RARE, Arg, sources
 from plaita.backends.rows import RunRow, WaitRow
 from plaita.backends.task_codec import spec_bytes, spec_of, vote_of
 from plaita.base.clock import new_id
@@ -102,7 +102,7 @@ def kind_of(raw: bytes) -> Kind:
 @cache
 def _usual(record: str) -> tuple[tuple[str, ...], tuple[Any, ...]]:
     """Names of the fields of a record and their usual values, as the fragment ``rows`` declares them."""
-    declared = [field.partition("=") for field in dict(sources()["rows"].records)[record]]
+    declared = [field.partition("=") for field in dict(sources()["rows"].records)[record] if field != RARE]
     return tuple(name for name, _, _ in declared), tuple(
         decode(value.replace("'", '"') or "null") for *_, value in declared
     )

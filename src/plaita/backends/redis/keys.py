@@ -51,7 +51,6 @@ NAMES: Final[dict[str, str]] = {
     "outbox": "outbox",
     "counters": "counters",
     # finding runs
-    "runs": "runs",
     "kin": "runs:kin",
     "ended": "runs:ended",
     "by_status": "runs:status:{0}",

@@ -14,7 +14,7 @@ from plaita.backends.redis.kinds import Kinds
 from plaita.backends.redis.talk import Talk
 from plaita.backends.rows import RunFilter
 from plaita.ports.queries import Counts, Entry, RunView, WaitView
-from plaita.ports.values import RunId
+from plaita.ports.values import STATUSES, RunId
 
 _RECORD = ("h", "out", "err", "p")
 
@@ -57,7 +57,8 @@ class RedisQueries:
         limit: int = 100, cursor: str = "", oldest_first: bool = False,
     ) -> tuple[list[RunView], str]:  # fmt: skip
         wanted = RunFilter(status, flow_id, business_key, tag, tenant)
-        index = await self._smallest(indexes_of(wanted))
+        indexes = indexes_of(wanted)
+        index = await self._smallest(indexes) if indexes else ""
         found: list[tuple[int, RunView]] = []
         beyond, size = cursor, limit + 1
         while len(found) <= limit:
@@ -72,13 +73,15 @@ class RedisQueries:
         return [run for _, run in found[:limit]], following
 
     async def _page(self, index: str, beyond: str, size: int, *, oldest_first: bool) -> list[tuple[RunId, int]]:
-        """Runs of an index with their numbers, from one number on."""
+        """Runs of an index with their numbers, from one number on; of all runs without one."""
+        if not index:
+            page = await self._talk.run("listed", beyond=beyond, n=size, oldest_first=oldest_first, statuses=STATUSES)
+            return _numbered(page)
         if oldest_first:
             bounds = ("ZRANGEBYSCORE", index, f"({beyond}" if beyond else "-inf", "+inf")
         else:
             bounds = ("ZREVRANGEBYSCORE", index, f"({beyond}" if beyond else "+inf", "-inf")
-        page = await self._talk.call(*bounds, "WITHSCORES", "LIMIT", 0, size)
-        return [(RunId(page[i].decode()), int(page[i + 1])) for i in range(0, len(page), 2)]
+        return _numbered(await self._talk.call(*bounds, "WITHSCORES", "LIMIT", 0, size))
 
     async def waits(self, run_id: RunId, *, open_only: bool = True) -> list[WaitView]:
         header, beside = await asyncio.gather(
@@ -121,12 +124,16 @@ class RedisQueries:
 
 
 def indexes_of(wanted: RunFilter) -> list[tuple[str, ...]]:
-    """The indexes that hold every run the filter matches."""
+    """The indexes that hold every run the filter matches; none when it asks for nothing that has one."""
     found = [
         ("by_status", wanted.status), ("by_flow", wanted.flow_id), ("by_key", wanted.business_key),
         ("by_tag", wanted.tag), ("by_tenant", "" if wanted.tenant == "default" else wanted.tenant),
     ]  # fmt: skip
-    return [index for index in found if index[1]] or [("runs",)]
+    return [index for index in found if index[1]]
+
+
+def _numbered(page: Sequence[bytes]) -> list[tuple[RunId, int]]:
+    return [(RunId(page[i].decode()), int(page[i + 1])) for i in range(0, len(page), 2)]
 
 
 def fits(record: Record, wanted: RunFilter) -> bool:

@@ -5,7 +5,8 @@ A file begins with ``--! verb NAME`` (or ``--! fragment NAME``), ``--! class all
 What a fragment names in ``--! state NAME=VALUE ...`` begins anew with every call, as the clock and the arguments do;
 nothing else stays from one call to the next. ``--! record NAME FIELD ...``, on as many lines as needed, makes of a list
 of values a table with these fields (``NAME_of(values)``) and the other way round (``values_of_NAME(table)``). Fields
-from the first ``FIELD=VALUE`` on have usual values: a list ends before the fields that have theirs to its end.
+from the first ``FIELD=VALUE`` on have usual values: a list ends before the fields that have theirs to its end. Those
+behind ``|`` rarely have another.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from plaita.backends.redis.keys import NAMES, PREFIX, lua_table, lua_text
 Arg = str | bytes | int
 ListArg = Sequence[Arg]
 
+RARE: Final = "|"
 LIBRARIES: Final = "plaita_"
 """How the names of all libraries of a store begin."""
 _KEY: Final = re.compile(rf"(?<![.\w'\"])({'|'.join(NAMES)})_key\b")
@@ -178,20 +180,29 @@ def _fragment(source: Source) -> str:
 
 
 def _record(name: str, fields: Sequence[str]) -> str:
-    """A table made at once has its size from the beginning; one that grows is copied on its way."""
+    """Tables are made at once: one that grows is copied on its way. Most have no rare field: they are made without."""
     pairs = [field.partition("=")[::2] for field in fields]
-    places = ", ".join(
-        f"{field} = v[{at}]" + (f" or {usual}" if usual else "") for at, (field, usual) in enumerate(pairs, 1)
-    )
-    values = ", ".join(f"t.{field}" for field, _ in pairs)
-    usuals = ", ".join(f"[{at}] = {usual}" for at, (_, usual) in enumerate(pairs, 1) if usual not in ("", "{}"))
     always = len(list(takewhile(lambda pair: not pair[1], pairs)))
-    return (
-        f"local function {name}_of(v) return {{{places}}} end\n"
-        f"local function values_of_{name}(t)\n"
-        f"return shortened({{{values}}}, {len(pairs)}, {always}, USUAL.{name})\n"
-        f"end\nUSUAL.{name} = {{{usuals}}}\n"
-    )
+    common = fields.index(RARE) if RARE in fields else len(fields)
+    del pairs[common : common + 1]
+    read = [f"{field} = v[{at}]" + (f" or {usual}" if usual else "") for at, (field, usual) in enumerate(pairs, 1)]
+    unread = [f"{field} = {usual}" for field, usual in pairs[common:]]
+    written = [f"t.{field}" for field, _ in pairs]
+    plain = [f"next(t.{field}) == nil" if usual == "{}" else f"t.{field} == {usual}" for field, usual in pairs[common:]]
+    usuals = ", ".join(f"[{at}] = {usual}" for at, (_, usual) in enumerate(pairs, 1) if usual not in ("", "{}"))
+    return "\n".join([
+        f"USUAL.{name} = {{{usuals}}}",
+        f"local function {name}_of(v)",
+        f"if #v <= {common} then return {{{', '.join(read[:common] + unread)}}} end",
+        f"return {{{', '.join(read)}}}",
+        "end",
+        f"local function values_of_{name}(t)",
+        f"if {' and '.join(plain) or 'true'} then",
+        f"return shortened({{{', '.join(written[:common])}}}, {common}, {always}, USUAL.{name})",
+        "end",
+        f"return shortened({{{', '.join(written)}}}, {len(pairs)}, {always}, USUAL.{name})",
+        "end\n",
+    ])  # fmt: skip
 
 
 def _function(source: Source) -> str:

@@ -20,6 +20,7 @@ from plaita.base.json import decode
 from plaita.ports.runs import Submission
 from plaita.ports.values import Mail, RunId, WaitId
 
+SCANNED = 1_000
 MEMBER_HEAD = 14
 """The number of the run and a bar before its id, in the members of the due index."""
 
@@ -28,13 +29,23 @@ async def read_tables(talk: Talk) -> Tables:
     """Everything that belongs to the protocol."""
     talk, tables = talk.aside(), Tables()
     await _read_events(talk, tables)
-    ids = [RunId(name.decode()) for name in await talk.call("ZRANGE", talk.key("runs"), 0, -1)]
+    ids = await _ids(talk)
     kinds = Kinds(talk)
     await asyncio.gather(*(_read_run(talk, kinds, tables, run_id) for run_id in ids))
     tables.runs = dict(sorted(tables.runs.items()))
     await _read_due(talk, tables)
     await _read_ledger(talk, tables)
     return tables
+
+
+async def _ids(talk: Talk) -> set[RunId]:
+    """Every run there is a header of, in an index or not."""
+    head, found, cursor = talk.key("run", ""), set(), b"0"
+    while True:
+        cursor, page = await talk.call("SCAN", cursor, "MATCH", f"{head}*", "COUNT", SCANNED)
+        found |= {RunId(name.decode().removeprefix(head)) for name in page}
+        if cursor == b"0":
+            return found
 
 
 async def _read_run(talk: Talk, kinds: Kinds, tables: Tables, run_id: RunId) -> None:

@@ -31,11 +31,13 @@ LEAVING: Final = 3
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """How many messages were accepted, and what was claimed; leases count from ``asked_ms`` (elapsed)."""
+    """How many messages were accepted, and what was claimed; leases count from ``asked_ms`` (elapsed). ``carried``: how
+    much was carried on where nothing may be claimed."""
 
     accepted: int
     claims: list[Claim]
     asked_ms: float
+    carried: int = 0
 
 
 class Taker(Protocol):
@@ -93,7 +95,7 @@ class Intake:
                         await asyncio.sleep(0)
                 for claim in taken.claims:
                     await self._until_answered("start", partial(self._taker.start, claim, taken.asked_ms), stop)
-                if not taken.claims and taken.accepted < ACCEPT_MAX:
+                if not taken.claims and not taken.carried and taken.accepted < ACCEPT_MAX:
                     await self._idle(stop, full=room <= 0)
             if ahead is not None:
                 await ahead
@@ -106,6 +108,9 @@ class Intake:
 
     async def _take(self, n: int, stop: asyncio.Event, *, alone: bool) -> Taken:
         asked_ms = self._clock.elapsed_ms()
+        if n <= 0:
+            accepted, carried = await asyncio.gather(self._accept(), self._carry_on(stop))
+            return Taken(accepted, [], asked_ms, carried)
         accepted, claims = await asyncio.gather(self._accept(), self._claim(n, stop, alone=alone))
         return Taken(accepted, claims, asked_ms)
 
@@ -113,8 +118,6 @@ class Intake:
         return await accept_messages(self._store, self._telemetry) if self._options.only is None else 0
 
     async def _claim(self, n: int, stop: asyncio.Event, *, alone: bool) -> list[Claim]:
-        if n <= 0:
-            return []
         nonce, options = f"{self._holder}.{new_id()}", self._options
 
         async def ask() -> list[Claim]:
@@ -122,6 +125,10 @@ class Intake:
             return await self._store.claim(nonce, n, queues=options.queues, lacks=lacks, only=options.only, alone=alone)
 
         return await self._until_answered("claim", ask, stop) or []
+
+    async def _carry_on(self, stop: asyncio.Event) -> int:
+        """What a claim would carry on of what steps promised to others: it does not wait for room here."""
+        return await self._until_answered("carry_on", self._store.carry_on, stop) or 0
 
     async def _until_answered(self, verb: str, ask: Callable[[], Awaitable[T]], stop: asyncio.Event) -> T | None:
         """While the outcome is unknown the same request is sent again. ``None``: the worker stops."""

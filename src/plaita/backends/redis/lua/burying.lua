@@ -20,7 +20,6 @@ local function bury(run)
   for _, name in ipairs(redis.call('SMEMBERS', names_key(run.id))) do redis.call('DEL', name_key(name)) end
   redis.call('UNLINK', run_key(run.id), frames_key(run.id), waits_key(run.id), consumed_key(run.id), log_key(run.id),
     names_key(run.id))
-  redis.call('ZREM', runs_key(), run.id)
   redis.call('ZREM', kin_key(), run.id)
   redis.call('ZREM', ended_key(), run.id)
   redis.call('ZREM', by_status_key(run.status), run.id)

@@ -1,5 +1,6 @@
 --! fragment match
 --! uses rows quota
+--! state newest={}
 -- Waits, the mailbox, and the one matching step between the event log and a wait.
 
 local TASK_CLOSED = 'closed'
@@ -41,11 +42,7 @@ local function save_wait(run, wait)
   if wait.state == 'closed' then wait.within = false end
   if not wait.within then redis.call('HSET', waits_key(run.id), wait.id, cjson.encode(values_of_wait(wait))) end
   if wait.kind == 'event' then
-    if wait.state == 'open' then
-      redis.call('ZADD', listens_at(wait), wait.arm, listening_member(run, wait))
-    else
-      redis.call('ZREM', listens_at(wait), listening_member(run, wait))
-    end
+    put(listens_at(wait), listening_member(run, wait), wait.state == 'open' and wait.arm)
   end
   if wait.was ~= wait.state then
     if not run.hidden then mirror_wait(run, wait) end
@@ -174,10 +171,19 @@ local function set_free(run, number)
   end
 end
 
+-- Of an event that is just given to many waits it is known what comes before it in its log.
+local function note_newest(log, number)
+  local before = redis.call('ZREVRANGEBYSCORE', log, string.format('(%d', number), '-inf', 'LIMIT', 0, 1)[1]
+  newest[log] = {number = number, before = tonumber(before) or 0}
+end
+
 -- The lowest event of the wait's window that this run has not consumed.
 local function lowest(run, wait)
   local log = wait.key and keyed_key(wait.type, wait.key) or typed_key(wait.type)
-  local from = wait.low
+  local last, from = newest[log], wait.low
+  if last and from >= last.before and from < last.number and (wait.reuse or not is_consumed(run, last.number)) then
+    return last.number
+  end
   while true do
     local numbers = redis.call('ZRANGEBYSCORE', log, string.format('(%d', from), '+inf', 'LIMIT', 0, 16)
     for _, number in ipairs(numbers) do

@@ -1,5 +1,5 @@
 --! fragment mirror
---! uses starts foreign
+--! uses starts foreign indexes
 --! state this_time=false
 -- What operators and consoles look at: rows, leases and tombstones in the documented layout. Written here, read by no
 -- verb, and made of what the headers say: no data of users is opened.
@@ -7,7 +7,6 @@
 local DAY = 86400000
 local FENCE_KEPT = 7 * DAY
 local COUNTED = 7 * DAY
-local SUBSCRIBED = 7 * DAY
 local LATEST = 253402214400000
 
 -- Days since 1970 in the calendar: year, month, day.
@@ -121,10 +120,10 @@ local function mirror_wait(run, wait)
       .. ',"node_id":' .. cjson.encode(wait.node) .. ',"created_at":' .. string.format('%.3f', wait.since / 1000)
       .. ',"timeout":' .. (wait.deadline and string.format('%.3f', (wait.deadline - wait.since) / 1000) or 'null')
       .. ',"tenant_id":' .. (run.tenant == 'default' and 'null' or cjson.encode(run.tenant))
-      .. ',"processed_events":[]}', 'PX', SUBSCRIBED)
+      .. ',"processed_events":[]}')
     call_foreign('SADD', index, id)
   elseif wait.was == 'open' then
-    redis.call('DEL', subscription_key(id))
+    erase(subscription_key(id))
     call_foreign('SREM', index, id)
   end
 end

@@ -33,6 +33,7 @@ local function event_of(number)
   return {number = number, type = row[1], key = row[2]}
 end
 
+-- Answers whether there is more of it.
 local function carry_on(entry)
   local cut = string.find(entry, '\n', 1, true)
   local at, data = cjson.decode(string.sub(entry, 1, cut - 1)), string.sub(entry, cut + 1)
@@ -40,7 +41,8 @@ local function carry_on(entry)
     local cursor = fan_out(event_of(at[2]), at[3])
     if cursor then
       redis.call('LSET', outbox_key(), 0, cjson.encode({'event', at[2], cursor}) .. '\n')
-      return
+      stirred = true
+      return true
     end
     redis.call('HDEL', event_key(at[2]), 'fan')
   end
@@ -54,12 +56,12 @@ local function carry_on(entry)
   end
 end
 
--- Carry on up to so many entries, one chunk each; answers how many there were.
+-- Carry on up to so many entries, and one chunk of a fan-out at most; answers how many there were.
 local function pump(entries)
   for done = 0, entries - 1 do
     local entry = redis.call('LINDEX', outbox_key(), 0)
     if not entry then return done end
-    carry_on(entry)
+    if carry_on(entry) then return done + 1 end
   end
   return entries
 end

@@ -23,6 +23,8 @@ end
 
 -- One chunk: the next cursor (nil when nothing is left), how many waits it reached, how many it resolved.
 local function fan_out(event, cursor)
+  write_indexes()
+  note_newest(typed_key(event.type), event.number)
   local found = listeners(event, cursor, LIMITS.chunk)
   local matched, woken = 0, 0
   local count = math.min(#found, LIMITS.chunk)

@@ -6,6 +6,7 @@
 local RESUME, START = 0, 1
 
 local PROMOTED_AT_ONCE = 100
+local SLOT_KEPT = 86400
 
 -- How many runs of a tenant may run: what the documented table says of it, else the setting; false for any number.
 local function cap_of(tenant)
@@ -21,6 +22,15 @@ local function cap_of(tenant)
     end
   end
   return caps[tenant]
+end
+
+-- A run that was given a slot beside the cap (2) keeps it until it is free, and does not count.
+local function set_slot(run, on)
+  if run.slot == on or (on and run.slot) then return end
+  run.slot = on
+  put(running_key(run.tenant), run.id, on and math.floor(now / 1000) + SLOT_KEPT)
+  -- Where slots are counted, the next look counts this one.
+  if cap_of(run.tenant) then write_indexes() end
 end
 
 local function has_room(tenant)

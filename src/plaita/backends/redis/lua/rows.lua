@@ -1,14 +1,14 @@
 --! fragment rows
---! uses starts mirror tallies
+--! uses starts mirror tallies indexes
 --! state rows={} order={} said={} stirred=false called={}
 --! record run rid incarnation tenant kind digest born status generation seq submitted entries
 --! record run last_nonce=false last_generation=0 last_digest='' armed=0 live={}
 --! record run nonce=false due=false slot=false tries=0 boxn=0 unread=0 box={} consumed={} consumed_beside=false
---! record run retry=false parked=false ended=false blocked=false blocked_reason='' reopened=false cancel=false lost=0
+--! record run | retry=false parked=false ended=false blocked=false blocked_reason='' reopened=false cancel=false lost=0
 --! record run frames_beside=false queue='default' priority=0 not_before=false business_key='' tags={} hidden=false
 --! record run failures=0 wakeups=0 lost_worker=false
---! record wait id node address arm low since type='' key=false kind='event' deadline=false task=false by_filter=false
---! record wait reuse=false state='open' by=false cand=false child=false
+--! record wait id node address arm low since type='' key=false kind='event' deadline=false
+--! record wait | state='open' by=false task=false by_filter=false reuse=false cand=false child=false
 -- Headers of the runs this step touches, and every index that follows from them: written once, by flush.
 -- called: held runs whose holder is to look at them now.
 
@@ -106,7 +106,6 @@ local function add_run(start)
   }
   if start.input ~= NO_INPUT then redis.call('HSET', run_key(run.id), 'in', start.input) end
   if start.parent ~= '' then redis.call('HSET', run_key(run.id), 'p', start.parent) end
-  redis.call('ZADD', runs_key(), rid, run.id)
   redis.call('ZADD', by_flow_key(facts.flow_id), rid, run.id)
   redis.call('SADD', queues_key(), run.queue)
   if run.priority ~= 0 then redis.call('ZADD', priorities_key(run.queue), run.priority, run.priority) end
@@ -129,17 +128,6 @@ local function say(run, entry)
   entries[#entries + 1] = string.format('%d|', now) .. entry
 end
 
--- A run that was given a slot beside the cap (2) keeps it until it is free, and does not count.
-local function set_slot(run, on)
-  if run.slot == on or (on and run.slot) then return end
-  run.slot = on
-  if on then
-    redis.call('ZADD', running_key(run.tenant), math.floor(now / 1000) + 86400, run.id)
-  else
-    redis.call('ZREM', running_key(run.tenant), run.id)
-  end
-end
-
 local function save(run)
   local raw = header_text(run)
   if raw == run.raw then return end
@@ -150,27 +138,21 @@ local function save(run)
   else
     redis.call('HSET', run_key(run.id), 'h', raw)
   end
-  if was.place and was.place ~= place then redis.call('ZREM', was.place, member) end
-  if place and (was.place ~= place or was.due ~= run.due) then redis.call('ZADD', place, run.due, member) end
+  if was.place and was.place ~= place then put(was.place, member, false) end
+  if place and (was.place ~= place or was.due ~= run.due) then put(place, member, run.due) end
   if was.nonce ~= run.nonce then
-    if was.nonce then redis.call('ZREM', held_key(), was.nonce .. '|' .. run.id) end
-    if run.nonce then redis.call('ZADD', held_key(), 0, run.nonce .. '|' .. run.id) end
+    if was.nonce then put(held_key(), was.nonce .. '|' .. run.id, false) end
+    if run.nonce then put(held_key(), run.nonce .. '|' .. run.id, 0) end
   end
   if was.status ~= run.status then
-    if was.status then redis.call('ZREM', by_status_key(was.status), run.id) end
-    redis.call('ZADD', by_status_key(run.status), run.rid, run.id)
+    if was.status then put(by_status_key(was.status), run.id, false) end
+    put(by_status_key(run.status), run.id, run.rid)
   end
   if not run.hidden then
     if was.status ~= run.status then mirror_row(run) end
     mirror_claim(run)
   end
-  if was.ended ~= run.ended then
-    if run.ended then
-      redis.call('ZADD', ended_key(), run.ended, run.id)
-    else
-      redis.call('ZREM', ended_key(), run.id)
-    end
-  end
+  if was.ended ~= run.ended then put(ended_key(), run.id, run.ended) end
   if run.due and (was.due ~= run.due or was.place ~= place) and (not run.nonce or run.due <= now) then
     stirred = true
   end
@@ -196,6 +178,7 @@ local function flush()
     local run = order[i]
     if not run.gone then save(run) end
   end
+  write_indexes()
   for id, entries in pairs(said) do
     append(id, entries)
   end

@@ -1,0 +1,44 @@
+--! fragment indexes
+--! state moved={} erased={}
+-- Members of indexes come and go when a step is written, those of one index by one command: a step may wake hundreds.
+
+local AT_ONCE = 1000
+
+-- score false: the member goes.
+local function put(index, member, score)
+  local members = moved[index]
+  if not members then
+    members = {}
+    moved[index] = members
+  end
+  members[member] = score
+end
+
+-- A key that is only looked at from outside goes.
+local function erase(key)
+  erased[#erased + 1] = key
+end
+
+local function in_parts(command, key, list)
+  for i = 1, #list, AT_ONCE do
+    redis.call(command, key, unpack(list, i, math.min(i + AT_ONCE - 1, #list)))
+  end
+end
+
+local function write_indexes()
+  for index, members in pairs(moved) do
+    local coming, going = {}, {}
+    for member, score in pairs(members) do
+      if score then
+        coming[#coming + 1] = score
+        coming[#coming + 1] = member
+      else
+        going[#going + 1] = member
+      end
+    end
+    in_parts('ZADD', index, coming)
+    in_parts('ZREM', index, going)
+  end
+  for i = 1, #erased, AT_ONCE do redis.call('DEL', unpack(erased, i, math.min(i + AT_ONCE - 1, #erased))) end
+  moved, erased = {}, {}
+end

@@ -1,0 +1,140 @@
+"""What one execution takes on Redis: little as long as it is small, and the same answers when it is not."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+
+import pytest
+import pytest_asyncio
+import redis
+
+from plaita.backends.limits import Limits
+from plaita.backends.redis import RedisBackend
+from plaita.ports.runs import AlreadyResolved, Arm, Closing, End, Keep, Park, Step, Woken
+from plaita.ports.values import RunId, WaitId
+from plaita.testing.conformance import HandClock
+from plaita.testing.conformance.stage import RUN, WAIT, Stage, hand, listen
+
+CHUNK = 3
+FRAMES = "plaita:run.frames:r"
+WAITS = "plaita:run.waits:r"
+CONSUMED = "plaita:run.consumed:r"
+
+
+@pytest.fixture
+def client(redis_url: str) -> Iterator[redis.Redis]:
+    with redis.Redis.from_url(redis_url, decode_responses=True) as found:
+        yield found
+
+
+@pytest_asyncio.fixture
+async def stage(redis_url: str) -> AsyncIterator[Stage]:
+    clock = HandClock()
+    store = RedisBackend(redis_url, clock, limits=Limits(chunk=CHUNK))
+    yield Stage(store, clock)
+    await store.close()
+
+
+async def test_a_waiting_execution_is_one_hash_and_its_history_beside_what_is_shown(
+    stage: Stage, client: redis.Redis
+) -> None:
+    claim = await stage.hold()
+    await stage.backend.settle(
+        Step(RUN, claim.token, 1, "digest", {"f": b"[1]"}, Park(None), arms=(listen(key=None),), history=(b"{}",))
+    )
+    own = {name for name in client.scan_iter("plaita:*") if name.endswith(":r") and ":run" in name}
+    assert own == {"plaita:run:r", "plaita:run.log:r"}
+    assert set(client.hkeys("plaita:run:r")) == {"h", "f", "in"}
+    assert await stage.backend.frames(RUN) == {"f": b"[1]"}
+
+
+async def test_frames_that_grow_large_are_kept_beside_and_read_the_same(stage: Stage, client: redis.Redis) -> None:
+    claim = await stage.hold()
+    small, large = b"s" * 100, b"\xff" * 2_000
+    steps: tuple[dict[str, bytes | None], ...] = (
+        {"a": small, "b": small},
+        {"c": large},
+        {"a": None, "c": small},
+        {"d": large, "b": None},
+    )
+    kept: dict[str, bytes | None] = {}
+    beside = []
+    for seq, delta in enumerate(steps, 1):
+        await stage.backend.settle(Step(RUN, claim.token, seq, f"digest{seq}", delta, Keep()))
+        kept = {name: value for name, value in (kept | delta).items() if value is not None}
+        assert await stage.backend.frames(RUN) == kept
+        beside.append(bool(client.exists(FRAMES)))
+    assert beside == [False, True, True, True]
+    await stage.backend.settle(Step(RUN, claim.token, 5, "digest5", {}, End("completed", b"1")))
+    assert await stage.backend.frames(RUN) == {}
+    assert not client.exists(FRAMES)
+
+
+async def test_the_frames_of_a_failure_stay_until_it_goes_on_and_ends(stage: Stage) -> None:
+    claim = await stage.hold()
+    await stage.backend.settle(Step(RUN, claim.token, 1, "digest", {"h": b"[1]"}, End("error", error=b"{}")))
+    assert await stage.backend.frames(RUN) == {"h": b"[1]"}
+    await stage.backend.reopen(RUN)
+    [again] = await stage.take()
+    await stage.backend.settle(Step(RUN, again.token, 2, "digest2", {"h": None}, End("completed", b"1")))
+    assert await stage.backend.frames(RUN) == {}
+
+
+async def test_however_many_waits_there_are_each_is_answered_once(stage: Stage, client: redis.Redis) -> None:
+    names = [WaitId(f"w{number}") for number in range(7)]
+    await stage.settle(await stage.hold(), Park(None), arms=tuple(hand(name) for name in names))
+    assert 0 < client.hlen(WAITS) < len(names)
+    for name in (names[6], names[0], names[3]):
+        assert await stage.backend.wake(RUN, name, b"1", "ann") == Woken(RUN)
+    assert isinstance(await stage.backend.wake(RUN, names[6], b"2"), AlreadyResolved)
+    [claim] = await stage.take()
+    assert {mail.wait_id for mail in claim.mailbox} == {names[6], names[0], names[3]}
+    await stage.settle(claim, Park(None), closes=tuple(Closing(names[at], "read") for at in (6, 0, 3)), ack=3)
+    found = {wait.wait_id: wait.state for wait in await stage.backend.waits(RUN, open_only=False)}
+    assert found == {name: "closed" if at in (0, 3, 6) else "open" for at, name in enumerate(names)}
+    assert isinstance(await stage.backend.wake(RUN, names[3], b"2"), AlreadyResolved)
+
+
+async def test_an_execution_takes_each_event_once_however_many_it_took(stage: Stage, client: redis.Redis) -> None:
+    claim = await stage.hold()
+    for number in range(12):
+        await stage.backend.publish(f"e{number}", "pay", "k", b"%d" % number)
+    taken = []
+    for number in range(12):
+        name = WaitId(f"w{number}")
+        claim = await stage.keep(claim, listen(name))
+        taken += [mail.data for mail in claim.mailbox]
+        claim = await stage.keep(claim, closes=(Closing(name, "read"),), ack=number + 1)
+    assert taken == [b"%d" % number for number in range(12)]
+    assert client.hlen(CONSUMED) == 4
+    claim = await stage.keep(claim, listen(WaitId("last")))
+    assert claim.mailbox == ()
+    await stage.settle(claim, End("completed", b"1"))
+    assert not client.exists(CONSUMED)
+
+
+async def test_what_executions_of_one_version_share_is_kept_once(stage: Stage, client: redis.Redis) -> None:
+    for number in range(3):
+        await stage.hold(f"r{number}")
+    assert client.hlen("plaita:kinds") == 1
+
+
+async def test_one_step_carries_one_chunk_of_a_fan_out_on(stage: Stage) -> None:
+    runs = 4 * CHUNK
+    for number in range(runs):
+        await stage.settle(await stage.hold(f"r{number}"), Park(None), arms=(listen(key=None),))
+
+    async def answered() -> int:
+        return sum([not await stage.backend.waits(RunId(f"r{number}")) for number in range(runs)])
+
+    assert (await stage.backend.publish("e", "pay", None, b"{}")).woken == CHUNK
+    counts = []
+    while await stage.backend.carry_on(16):
+        counts.append(await answered())
+    assert counts == [2 * CHUNK, 3 * CHUNK, 4 * CHUNK, 4 * CHUNK]
+
+
+async def test_a_header_without_an_index_is_found_by_the_audit(stage: Stage, client: redis.Redis) -> None:
+    await stage.settle(await stage.hold(), Park(None), arms=(Arm(WAIT, "hand", "node", "node"),))
+    client.zrem("plaita:runs:status:suspended", "r")
+    assert await stage.backend.audit() == ["run r: the index of suspended runs and the header disagree"]
