@@ -12,6 +12,7 @@ import pytest_asyncio
 import redis
 
 from plaita.backends.redis import RedisBackend
+from plaita.backends.redis.keys import subscription_id
 from plaita.base.json import encode
 from plaita.event import Event
 from plaita.event.redis import RedisEventSubscriptionStorage
@@ -22,7 +23,7 @@ from plaita.testing.conformance import HandClock
 from plaita.testing.conformance.stage import START_MS, Stage, listen
 
 WAIT = "@wait#1"
-ID = f"r|{WAIT}"
+ID = subscription_id("r", WAIT)
 DATA, INDEX = f"plaita:subscription:data:{ID}", "plaita:subscription:correlation:r"
 PAID = Arm(
     WaitId(WAIT), "event", "wait", "wait", "paid", "r", by_filter=True, deadline_ms=START_MS + 1_500,
@@ -105,7 +106,8 @@ async def test_two_waits_of_an_execution_are_two_subscriptions(stage: Stage, cli
     second = replace(PAID, wait_id=WaitId("@wait#2"))
     await stage.settle(await stage.hold(), Park(None), arms=(PAID, second))
     await stage.backend.wake(RunId("r"), WaitId(WAIT), b"{}", "a")
-    assert shown(client) == [INDEX, "plaita:subscription:data:r|@wait#2"]
+    assert shown(client) == [INDEX, f"plaita:subscription:data:{subscription_id('r', '@wait#2')}"]
+    assert client.object("encoding", INDEX) == "intset"
 
 
 async def test_a_storage_of_subscriptions_finds_the_wait(

@@ -164,16 +164,16 @@ class RedisInbox(RedisLetters, RedisDesk, RedisQueries):
         """A wait that is called by its subscription; one that was taken over by that which it had."""
         if not isinstance(order, Answer | Elapse) or run is None:
             return order
-        own = order.binding.wait_id.removeprefix(subscription_id(run.run_id, ""))
-        if own != order.binding.wait_id:
-            return replace(order, binding=replace(order.binding, wait_id=WaitId(own)))
-        if "@" in own:
+        asked = order.binding.wait_id
+        if "@" in asked:
+            return order
+        names = [wait.wait_id for wait in await self.waits(run.run_id, open_only=False)]
+        if asked in names:
             return order
         frames = pairs(await self._talk.run("frames", id=run.run_id))
-        for wait_id, pending in pending_of(frames).items():
-            if pending.get("subscription_id") == order.binding.wait_id:
-                return replace(order, binding=replace(order.binding, wait_id=WaitId(wait_id)))
-        return order
+        taken_over = {pending.get("subscription_id"): WaitId(name) for name, pending in pending_of(frames).items()}
+        known = {subscription_id(run.run_id, name): name for name in names} | taken_over
+        return replace(order, binding=replace(order.binding, wait_id=known.get(asked, asked)))
 
     async def _start(self, order: Start) -> dict[str, Any]:
         run = (await self.run(RunId(order.name)) if order.name else None) or await self.run(order.run_id)

@@ -8,6 +8,7 @@ their names; all others are ours.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from hashlib import sha1
 from string import ascii_letters, digits
 from typing import Final
 
@@ -122,8 +123,8 @@ def is_mirrored(run_id: str, tenant: str) -> bool:
 
 
 def subscription_id(run_id: str, wait_id: str) -> str:
-    """The id under which programs of the documented layout know a wait."""
-    return f"{run_id}|{wait_id}"
+    """The id under which programs of the documented layout know a wait, as ``lua/mirror.lua`` makes it."""
+    return str(int(sha1(f"{run_id}|{wait_id}".encode(), usedforsecurity=False).hexdigest()[:13], 16))
 
 
 def partition(tenant: str) -> str:

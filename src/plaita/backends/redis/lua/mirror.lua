@@ -103,9 +103,9 @@ local function mirror_count(run, key, count)
   if not run.hidden then redis.call('SET', key(partition(run.tenant), run.id), count, 'PX', COUNTED) end
 end
 
--- The id under which programs know a wait: that of the run before its own.
+-- The id under which programs know a wait: a number made of its name. Sets of numbers are small.
 local function subscription_of(run, wait)
-  return run.id .. '|' .. wait.id
+  return string.format('%d', tonumber(string.sub(redis.sha1hex(run.id .. '|' .. wait.id), 1, 13), 16))
 end
 
 -- Written when the wait is armed, removed in the step that answers or closes it. A wait for events of another key than
@@ -114,7 +114,7 @@ local function mirror_wait(run, wait)
   if wait.type == '' or (wait.key and wait.key ~= run.id) then return end
   local id, index = subscription_of(run, wait), subscription_correlation_key(run.id)
   if wait.state == 'open' then
-    redis.call('SET', subscription_key(id), '{"subscription_id":' .. cjson.encode(id) .. ',"event_type":'
+    redis.call('SET', subscription_key(id), '{"subscription_id":"' .. id .. '","event_type":'
       .. cjson.encode(wait.type) .. ',"filter_condition":' .. ((wait.wanted or '') == '' and '{}' or wait.wanted)
       .. ',"correlation_id":' .. cjson.encode(run.id) .. ',"flow_id":' .. cjson.encode(kind_of_run(run).flow_id)
       .. ',"node_id":' .. cjson.encode(wait.node) .. ',"created_at":' .. string.format('%.3f', wait.since / 1000)
