@@ -124,7 +124,12 @@ local function mirror_wait(run, wait)
     call_foreign('SADD', index, id)
   elseif wait.was == 'open' then
     erase(subscription_key(id))
-    call_foreign('SREM', index, id)
+    -- The last wait takes the whole index with it.
+    if #run.live == 1 then
+      erase(index)
+    else
+      call_foreign('SREM', index, id)
+    end
   end
 end
 
