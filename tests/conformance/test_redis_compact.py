@@ -70,6 +70,26 @@ async def test_frames_that_grow_large_are_kept_beside_and_read_the_same(stage: S
     assert not client.exists(FRAMES)
 
 
+@pytest.mark.parametrize("count", [0, 1, 15, 16, 40])
+@pytest.mark.parametrize("size", [0, 31, 32])
+async def test_packed_frames_are_read_as_they_were_written(stage: Stage, count: int, size: int) -> None:
+    claim = await stage.hold()
+    delta: dict[str, bytes | None] = {
+        f"{number}": bytes([number]) * min(size, 900 // (count or 1)) for number in range(count)
+    }
+    await stage.backend.settle(Step(RUN, claim.token, 1, "digest", {"x": b"x", **delta}, Keep()))
+    await stage.backend.settle(Step(RUN, claim.token, 2, "digest2", {"x": None}, Keep()))
+    assert await stage.backend.frames(RUN) == delta
+
+
+@pytest.mark.parametrize("size", [255, 256, 900, 1_200, 70_000])
+async def test_a_long_frame_is_read_as_it_was_written(stage: Stage, size: int) -> None:
+    claim = await stage.hold()
+    frames: dict[str, bytes | None] = {"n" * 40: b"v" * size, "h": b"[1]"}
+    await stage.backend.settle(Step(RUN, claim.token, 1, "digest", frames, Keep()))
+    assert await stage.backend.frames(RUN) == frames
+
+
 async def test_the_frames_of_a_failure_stay_until_it_goes_on_and_ends(stage: Stage) -> None:
     claim = await stage.hold()
     await stage.backend.settle(Step(RUN, claim.token, 1, "digest", {"h": b"[1]"}, End("error", error=b"{}")))

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from plaita.backends.redis.codec import facts_bytes, pairs
+from plaita.backends.redis.codec import facts_bytes
 from plaita.backends.redis.desk import RedisDesk, published
 from plaita.backends.redis.entries import Entry, entry_of, envelope, foreign_words, quotation, refusal
+from plaita.backends.redis.frames import read_frames
 from plaita.backends.redis.keys import subscription_id
 from plaita.backends.redis.letters import RedisLetters
 from plaita.backends.redis.queries import RedisQueries
@@ -170,7 +171,7 @@ class RedisInbox(RedisLetters, RedisDesk, RedisQueries):
         names = [wait.wait_id for wait in await self.waits(run.run_id, open_only=False)]
         if asked in names:
             return order
-        frames = pairs(await self._talk.run("frames", id=run.run_id))
+        frames = await read_frames(self._talk, run.run_id)
         taken_over = {pending.get("subscription_id"): WaitId(name) for name, pending in pending_of(frames).items()}
         known = {subscription_id(run.run_id, name): name for name in names} | taken_over
         return replace(order, binding=replace(order.binding, wait_id=known.get(asked, asked)))

@@ -89,7 +89,9 @@ class RedisQueries:
             self._talk.call("HVALS", self._talk.key("waits", run_id)),
         )
         within = [] if header is None else stored_of(run_id, header).live
-        waits = sorted((*within, *map(wait_of, beside)), key=lambda wait: wait.arm)
+        # One that is closed between the two reads is in both: the second is right.
+        found = {wait.wait_id: wait for wait in (*within, *map(wait_of, beside))}
+        waits = sorted(found.values(), key=lambda wait: wait.arm)
         return [wait_view(w) for w in waits if not open_only or w.state == "open"]
 
     async def history(self, run_id: RunId, *, after: int = 0, limit: int = 1000) -> list[Entry]:

@@ -10,11 +10,11 @@ from plaita.backends.redis.codec import (
     by_of,
     claim_of,
     mails_of,
-    pairs,
     parent_bytes,
     start_args,
     step_args,
 )  # fmt: skip
+from plaita.backends.redis.frames import read_frames
 from plaita.backends.redis.talk import Talk
 from plaita.backends.verbs.match import digest_of
 from plaita.base.json import decode
@@ -94,7 +94,7 @@ class RedisRuns:
         return [claim_of(one, self.lease_ms) for one in reply]
 
     async def frames(self, run_id: RunId) -> dict[str, bytes]:
-        return pairs(await self._talk.run("frames", id=run_id))
+        return await read_frames(self._talk, run_id)
 
     async def reload(self, run_id: RunId, token: Token) -> Claim | Lost:
         reply = await self._talk.run("reload", id=run_id, **_token(token))

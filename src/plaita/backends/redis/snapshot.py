@@ -11,8 +11,17 @@ from typing import Any
 
 from plaita.backends.memory.tables import Belongings, Tables
 from plaita.backends.redis.codec import (
-    NO_INPUT, Kind, Stored, entries_of, pairs, parent_of, stored_of, task_of, wait_of,
+    NO_INPUT,
+    Kind,
+    Stored,
+    entries_of,
+    pairs,
+    parent_of,
+    stored_of,
+    task_of,
+    wait_of,
 )  # fmt: skip
+from plaita.backends.redis.frames import read_frames
 from plaita.backends.redis.kinds import Kinds
 from plaita.backends.redis.talk import Talk
 from plaita.backends.rows import EventRow, OutcomeRow, OutRow, Pulse, StartRow
@@ -51,7 +60,7 @@ async def _ids(talk: Talk) -> set[RunId]:
 async def _read_run(talk: Talk, kinds: Kinds, tables: Tables, run_id: RunId) -> None:
     record, frames, waits, consumed, log = await asyncio.gather(
         talk.call("HGETALL", talk.key("run", run_id)),
-        talk.run("frames", id=run_id),
+        read_frames(talk, run_id),
         talk.call("HVALS", talk.key("waits", run_id)),
         talk.call("HKEYS", talk.key("consumed", run_id)),
         talk.call("LRANGE", talk.key("log", run_id), 0, -1),
@@ -71,7 +80,7 @@ async def _read_run(talk: Talk, kinds: Kinds, tables: Tables, run_id: RunId) -> 
     tables.belongings[row.rid] = Belongings(
         StartRow(_submission(stored, kind, fields), stored.submitted_ms),
         outcome,
-        pairs(frames),
+        frames,
         entries_of(log, row.entries - len(log) + 1),
         {wait.wait_id: wait for wait in found},
         {number: _mail(number, kind, wait, event, fields, tables) for number, kind, wait, event in stored.box},
