@@ -20,7 +20,7 @@ from plaita.testing.simulation.coverage import never, table
 from plaita.testing.simulation.story import Verdict, play
 from plaita.testing.simulation.world import KINDS
 
-SEEDS = "200"
+SEEDS = "120"
 SHARD = 5
 
 
