@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, Final
 
 from plaita.backends.redis.keys import is_mirrored
@@ -19,6 +19,8 @@ from plaita.ports.tasks import Task
 from plaita.ports.values import By, Mail, Parent, RunId, Token, WaitId
 
 TASK_ID_LENGTH = 10
+KINDS_MAX: Final = 1_000
+"""Kinds that are kept as they were read: a process meets the same few again and again."""
 DEFAULT_TENANT: Final = "default"
 NO_INPUT: Final = b"{}"
 """An input that is not kept: none says the same."""
@@ -76,9 +78,7 @@ _ROW: Final = tuple(field.name for field in fields(RunRow) if field.name != "run
 
 def stored_of(run_id: str, header: bytes) -> Stored:
     """Read a header as ``lua/rows.lua`` writes it."""
-    said = _record("run", decode(header))
-    said |= {name: None for name in _NULLABLE if said[name] is False}
-    said["tenant"] = said["tenant"] or DEFAULT_TENANT
+    said = _said(header)
     row = RunRow(run_id=RunId(run_id), **{name: said[name] for name in _ROW})
     return Stored(
         row, said["kind"], said["digest"], said["submitted"], said["not_before"], said["business_key"],
@@ -93,6 +93,15 @@ def entries_of(lines: Sequence[bytes], first: int) -> list[Entry]:
     return [Entry(seq, int(at_ms), data) for seq, (at_ms, _, data) in enumerate(parts, first)]
 
 
+def _said(header: bytes) -> dict[str, Any]:
+    """A header by names."""
+    said = _record("run", decode(header))
+    said |= {name: None for name in _NULLABLE if said[name] is False}
+    said["tenant"] = said["tenant"] or DEFAULT_TENANT
+    return said
+
+
+@lru_cache(maxsize=KINDS_MAX)
 def kind_of(raw: bytes) -> Kind:
     """Read a kind as ``lua/starts.lua`` writes it."""
     flow_id, closure, flow_version, entry, imports = decode(raw)
@@ -114,15 +123,6 @@ def _record(record: str, values: list[Any]) -> dict[str, Any]:
     return dict(zip(names, (*values, *usual[len(values) :]), strict=True))
 
 
-def header_of(stored: Stored, kind: Kind, data: bytes) -> Header:
-    """What a holder needs of a claimed run."""
-    row = stored.row
-    return Header(
-        row.run_id, row.incarnation, row.seq, kind.flow_id, kind.flow_version, kind.closure, kind.entry, data,
-        stored.submitted_ms, stored.not_before_ms, row.tries, kind.imports, row.tenant, row.queue, bool(row.reopened),
-    )  # fmt: skip
-
-
 def mails_of(reply: Sequence[Any]) -> tuple[Mail, ...]:
     return tuple(
         Mail(number, kind.decode(), WaitId(wait.decode()), data or b"", event)
@@ -132,14 +132,15 @@ def mails_of(reply: Sequence[Any]) -> tuple[Mail, ...]:
 
 def claim_of(reply: Sequence[Any], lease_ms: int) -> Claim:
     """One answer of ``lua/headers.lua``."""
-    run_id, header, kind, data, mails, cancel, now_ms, takeover = reply
-    stored = stored_of(run_id.decode(), header)
-    row = stored.row
-    assert row.nonce is not None, "it was claimed in this step"
-    token = Token(row.nonce, row.generation, row.incarnation)
-    return Claim(
-        header_of(stored, kind_of(kind), data), token, mails_of(mails), bool(cancel), now_ms, lease_ms, bool(takeover)
-    )
+    run_id, raw, shared, data, mails, cancel, now_ms, takeover = reply
+    said, kind = _said(raw), kind_of(shared)
+    token = Token(said["nonce"], said["generation"], said["incarnation"])
+    header = Header(
+        RunId(run_id.decode()), said["incarnation"], said["seq"], kind.flow_id, kind.flow_version, kind.closure,
+        kind.entry, data, said["submitted"], said["not_before"], said["tries"], kind.imports, said["tenant"],
+        said["queue"], bool(said["reopened"]),
+    )  # fmt: skip
+    return Claim(header, token, mails_of(mails), bool(cancel), now_ms, lease_ms, bool(takeover))
 
 
 def start_args(s: Submission) -> dict[str, Arg | None]:
