@@ -10,7 +10,7 @@ import redis
 
 from plaita.backends.limits import Limits
 from plaita.backends.redis import RedisBackend
-from plaita.ports.runs import AlreadyResolved, Arm, Closing, End, Keep, Park, Step, Woken
+from plaita.ports.runs import AlreadyResolved, Arm, Claim, Closing, End, HandBack, Keep, Park, Step, Woken
 from plaita.ports.values import RunId, WaitId
 from plaita.testing.conformance import HandClock
 from plaita.testing.conformance.stage import RUN, WAIT, Stage, hand, listen
@@ -68,6 +68,20 @@ async def test_frames_that_grow_large_are_kept_beside_and_read_the_same(stage: S
     await stage.backend.settle(Step(RUN, claim.token, 5, "digest5", {}, End("completed", b"1")))
     assert await stage.backend.frames(RUN) == {}
     assert not client.exists(FRAMES)
+
+
+async def test_a_claim_brings_small_frames_along_and_leaves_large_ones_to_be_asked_for(stage: Stage) -> None:
+    claim = await stage.hold()
+    assert claim.frames == {}
+    await stage.settle(claim, HandBack(), delta={"a": b"1", "b": b"2"})
+    [claim] = await stage.take()
+    assert claim.frames == {"a": b"1", "b": b"2"}
+    await stage.settle(claim, HandBack(), delta={"a": b"v" * 2_000})
+    [claim] = await stage.take()
+    again = await stage.backend.reload(RUN, claim.token)
+    assert claim.frames is None
+    assert isinstance(again, Claim) and again.frames is None
+    assert await stage.backend.frames(RUN) == {"a": b"v" * 2_000, "b": b"2"}
 
 
 @pytest.mark.parametrize("count", [0, 1, 15, 16, 40])

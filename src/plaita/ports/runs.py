@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, Protocol, TypeAlias
 
 from plaita.base.record import record
@@ -84,7 +84,7 @@ class Header:
 @record
 class Claim:
     """A run this process may move. ``now_ms`` is the store's time of the answer, ``lease_ms`` how long it holds.
-    ``takeover``: another process held it and was lost."""
+    ``takeover``: another process held it and was lost. ``frames`` where they came along; ``None``: ask for them."""
 
     header: Header
     token: Token
@@ -93,6 +93,7 @@ class Claim:
     now_ms: int
     lease_ms: int
     takeover: bool = False
+    frames: Mapping[str, bytes] | None = field(default=None, compare=False)
 
 
 @record

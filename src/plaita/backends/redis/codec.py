@@ -8,6 +8,7 @@ from functools import cache, lru_cache
 from typing import Any, Final
 
 from plaita.backends.redis.keys import is_mirrored
+from plaita.backends.redis.messagepack import texts_of
 from plaita.backends.redis.scripts import RARE, Arg, sources
 from plaita.backends.rows import RunRow, WaitRow
 from plaita.backends.task_codec import spec_bytes, spec_of, vote_of
@@ -132,7 +133,7 @@ def mails_of(reply: Sequence[Any]) -> tuple[Mail, ...]:
 
 def claim_of(reply: Sequence[Any], lease_ms: int) -> Claim:
     """One answer of ``lua/headers.lua``."""
-    run_id, raw, shared, data, mails, cancel, now_ms, takeover = reply
+    run_id, raw, shared, data, mails, cancel, now_ms, takeover, packed = reply
     said, kind = _said(raw), kind_of(shared)
     token = Token(said["nonce"], said["generation"], said["incarnation"])
     header = Header(
@@ -140,7 +141,8 @@ def claim_of(reply: Sequence[Any], lease_ms: int) -> Claim:
         kind.entry, data, said["submitted"], said["not_before"], said["tries"], kind.imports, said["tenant"],
         said["queue"], bool(said["reopened"]),
     )  # fmt: skip
-    return Claim(header, token, mails_of(mails), bool(cancel), now_ms, lease_ms, bool(takeover))
+    frames = None if packed is None else pairs(texts_of(packed))
+    return Claim(header, token, mails_of(mails), bool(cancel), now_ms, lease_ms, bool(takeover), frames)
 
 
 def start_args(s: Submission) -> dict[str, Arg | None]:

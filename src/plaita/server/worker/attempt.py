@@ -78,7 +78,7 @@ class Attempt:
 
     def __init__(self, deps: Deps, claim: Claim, program: Program, sent: float) -> None:
         self.deps, self.header, self.token, self.program = deps, claim.header, claim.token, program
-        self.seq = claim.header.seq
+        self.seq, self._frames = claim.header.seq, claim.frames
         self.lease = LocalLease(sent + claim.lease_ms)
         self._time = StoreTime(deps.clock, claim.now_ms, asyncio.get_running_loop().time)
         self._unread = Unread(claim.mailbox)
@@ -143,8 +143,8 @@ class Attempt:
             trace=self._timeline.trace,
             entry=self.header.entry,
         )
-        stored: dict[str, bytes] | None = {}
-        if self.header.seq:
+        stored = self._frames if self.header.seq else {}
+        if stored is None:
             stored = await self._until_answered("frames", lambda: self.deps.store.frames(self.header.run_id))
         if stored is None:
             return None
@@ -300,7 +300,7 @@ class Attempt:
         claim = await self._until_answered("reload", lambda: self.deps.store.reload(self.header.run_id, self.token))
         if claim is None or isinstance(claim, Lost):
             return False
-        self.header, self.seq, self._unread = claim.header, claim.header.seq, Unread()
+        self.header, self.seq, self._frames, self._unread = claim.header, claim.header.seq, claim.frames, Unread()
         self._hear(claim.now_ms, claim.cancel, claim.mailbox)
         return True
 
