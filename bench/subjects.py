@@ -52,4 +52,4 @@ def published() -> Subject:
 
 def peer_python() -> str:
     """The interpreter of the published package; see ``interpreter``."""
-    return interpreter("published", f"plaita=={PEER_VERSION}")
+    return interpreter("published", f"plaita[server]=={PEER_VERSION}")

@@ -38,9 +38,9 @@ def burst(steps: int, count: int, processes: int, flow: dict) -> float:
         for i in range(processes)
     ]
     try:
-        ended(start(flow, 5 * processes))
+        ended(start(flow, 5 * processes), workers)
         started = time.perf_counter()
-        ended(start(flow, count))
+        ended(start(flow, count), workers)
         return time.perf_counter() - started
     finally:
         for worker in workers:
@@ -57,12 +57,13 @@ def start(flow: dict, count: int) -> list:
     return ids
 
 
-def ended(ids: list) -> None:
+def ended(ids: list, workers: list) -> None:
     left = list(ids)
     while left:
         rows = client.mget([f"plaita:execution:{id}" for id in left])
         words = [json.loads(row)["status"] if row else "" for row in rows]
         assert "error" not in words
+        assert not [worker for worker in workers if worker.poll() is not None], "a worker ended by itself"
         left = [id for id, word in zip(left, words, strict=True) if word != "completed"]
         time.sleep(0.02 if len(left) < 20 else 0.2)
 
