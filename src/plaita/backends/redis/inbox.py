@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -42,6 +44,7 @@ from plaita.base.clock import new_id
 from plaita.core.saved import pending_of
 from plaita.core.taking_over import Judged
 from plaita.policy.approval import STRANGE, is_strange
+from plaita.ports.flows import FlowVersion
 from plaita.ports.inbox import (
     Accepted,
     CancelAccepted,
@@ -57,6 +60,12 @@ from plaita.ports.inbox import (
 from plaita.ports.queries import RunView
 from plaita.ports.runs import NoRun
 from plaita.ports.values import RunId, WaitId
+
+Known = Mapping[tuple[str, str], FlowVersion | None]
+"""Definitions that were looked for, by flow and version."""
+
+Read = tuple[Entry, Wanted | DeadLettered]
+"""A message, and what it asks for."""
 
 _EMPTY: dict[str, Any] = dict.fromkeys(
     (
@@ -97,21 +106,33 @@ class RedisInbox(RedisLetters, RedisDesk, RedisQueries):
         self._from, received = await self._talk.run(
             "receive", consumer=self._consumer, n=n, idle=idle_ms, state=state, **{"from": self._from}
         )
+        read_entries = [(entry, read(entry.message)) for entry in map(entry_of, received)]
+        ahead = await self._read_ahead(read_entries)
         accepted = []
-        for entry in map(entry_of, received):
-            outcome = await self._accept(entry)
-            if outcome is not None:
-                accepted.append(Accepted(entry.message.message_id, outcome))
+        for group in independent(read_entries):
+            outcomes = await asyncio.gather(*(self._accept(entry, wanted, ahead) for entry, wanted in group))
+            answered = zip(group, outcomes, strict=True)
+            accepted += [Accepted(entry.message.message_id, outcome) for (entry, _), outcome in answered if outcome]
         return accepted
+
+    async def _read_ahead(self, entries: Sequence[Read]) -> dict[str, dict[str, Any]]:
+        """What the starts of a portion are carried out with, by the id of the entry. The script refuses what has
+        changed when their turn comes."""
+        starts = {entry.id: order for entry, wanted in entries if (order := _start_of(wanted)) is not None}
+        versions = dict.fromkeys((order.flow_id, order.version) for order in starts.values())
+        known = {version: await self.flow(*version) for version in versions}
+        found = await asyncio.gather(*(self._start(order, known) for order in starts.values()))
+        return dict(zip(starts, found, strict=True))
 
     async def backlog(self) -> int:
         count: int = await self._talk.call("XLEN", self._talk.key("inbox"))
         return count
 
-    async def _accept(self, entry: Entry) -> Outcome | None:
+    async def _accept(
+        self, entry: Entry, said_by_itself: Wanted | DeadLettered, ahead: dict[str, dict[str, Any]]
+    ) -> Outcome | None:
         """Carry a message out; ``None`` when somebody else has, or is to."""
         message, limits = entry.message, self._talk.limits
-        said_by_itself = read(message)
         wanted = refusal(entry, limits.deliveries_max) or said_by_itself
         foreign = foreign_words(entry, limits)
         members, quoted = quotation(entry, is_sound=not isinstance(wanted, DeadLettered))
@@ -127,7 +148,8 @@ class RedisInbox(RedisLetters, RedisDesk, RedisQueries):
                 order = None
             else:
                 order = wanted.order
-                said = {**_EMPTY, **await self._order(order), "since": wanted.since_ms}
+                asked = ahead.pop(entry.id, None) or await self._order(order)
+                said = {**_EMPTY, **asked, "since": wanted.since_ms}
                 said["names_tenant"] = wanted.names_tenant
                 common["unreadable"] = (*entry.unreadable(limits.fleet), *wanted.unreadable)
             said["texts"] = [*said["texts"], "family_mismatch", foreign]
@@ -176,10 +198,10 @@ class RedisInbox(RedisLetters, RedisDesk, RedisQueries):
         known = {subscription_id(run.run_id, name): name for name in names} | taken_over
         return replace(order, binding=replace(order.binding, wait_id=known.get(asked, asked)))
 
-    async def _start(self, order: Start) -> dict[str, Any]:
+    async def _start(self, order: Start, known: Known | None = None) -> dict[str, Any]:
         run = (await self.run(RunId(order.name)) if order.name else None) or await self.run(order.run_id)
         target = run.run_id if run else order.run_id
-        definition = await self._definition(order, run)
+        definition = await self._definition(order, run, known or {})
         start = submission(replace(order, run_id=target), definition or (NO_CLOSURE, order.version))
         words = {
             "tenant": bounded(f"execution {target!r} belongs to another tenant"),
@@ -194,12 +216,32 @@ class RedisInbox(RedisLetters, RedisDesk, RedisQueries):
             "texts": [part for pair in words.items() for part in pair],
         }  # fmt: skip
 
-    async def _definition(self, order: Start, run: RunView | None) -> tuple[str, str] | None:
+    async def _definition(self, order: Start, run: RunView | None, known: Known) -> tuple[str, str] | None:
         """Closure and version. A run keeps what it began with."""
         if run is not None and run.flow_id == order.flow_id and order.version in ("", run.flow_version):
             return run.closure, run.flow_version
-        found = await self.flow(order.flow_id, order.version)
+        version = (order.flow_id, order.version)
+        found = known[version] if version in known else await self.flow(*version)
         return None if found is None else (found.closure, found.version)
+
+
+def independent(entries: Sequence[Read]) -> list[list[Read]]:
+    """Messages in order, those together whose order among themselves means nothing: starts of different executions."""
+    groups: list[list[Read]] = []
+    names: set[str] = set()
+    for entry, wanted in entries:
+        order = _start_of(wanted)
+        said = set() if order is None else {order.run_id, order.name} - {""}
+        if not (said and names) or said & names:
+            groups.append([])
+            names = set()
+        groups[-1].append((entry, wanted))
+        names |= said
+    return groups
+
+
+def _start_of(wanted: Wanted | DeadLettered) -> Start | None:
+    return wanted.order if isinstance(wanted, Wanted) and isinstance(wanted.order, Start) else None
 
 
 def _named(wanted: Wanted | DeadLettered) -> str | None:
