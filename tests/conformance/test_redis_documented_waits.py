@@ -110,6 +110,13 @@ async def test_two_waits_of_an_execution_are_two_subscriptions(stage: Stage, cli
     assert client.object("encoding", INDEX) == "intset"
 
 
+async def test_a_wait_that_comes_as_the_last_one_closes_is_shown(stage: Stage, client: Any) -> None:
+    second = replace(PAID, wait_id=WaitId("@wait#2"))
+    claim = await stage.keep(await stage.hold(), PAID)
+    await stage.settle(claim, Park(None), closes=(Closing(WaitId(WAIT), "cut"),), arms=(second,))
+    assert client.smembers(INDEX) == {subscription_id("r", "@wait#2")}
+
+
 async def test_a_storage_of_subscriptions_finds_the_wait(
     stage: Stage, subscriptions: RedisEventSubscriptionStorage
 ) -> None:

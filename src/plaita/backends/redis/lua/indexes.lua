@@ -16,7 +16,14 @@ end
 
 -- A key that is only looked at from outside goes.
 local function erase(key)
-  erased[#erased + 1] = key
+  erased[key] = true
+end
+
+-- A key that was to go gets something new: what was in it goes before.
+local function begin_anew(key)
+  if not erased[key] then return end
+  redis.call('DEL', key)
+  erased[key] = nil
 end
 
 local function in_parts(command, key, list)
@@ -39,6 +46,8 @@ local function write_indexes()
     in_parts('ZADD', index, coming)
     in_parts('ZREM', index, going)
   end
-  for i = 1, #erased, AT_ONCE do redis.call('DEL', unpack(erased, i, math.min(i + AT_ONCE - 1, #erased))) end
+  local keys = {}
+  for key in pairs(erased) do keys[#keys + 1] = key end
+  for i = 1, #keys, AT_ONCE do redis.call('DEL', unpack(keys, i, math.min(i + AT_ONCE - 1, #keys))) end
   moved, erased = {}, {}
 end

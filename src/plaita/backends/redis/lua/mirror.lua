@@ -121,6 +121,7 @@ local function mirror_wait(run, wait)
       .. ',"timeout":' .. (wait.deadline and string.format('%.3f', (wait.deadline - wait.since) / 1000) or 'null')
       .. ',"tenant_id":' .. (run.tenant == 'default' and 'null' or cjson.encode(run.tenant))
       .. ',"processed_events":[]}')
+    begin_anew(index)
     call_foreign('SADD', index, id)
   elseif wait.was == 'open' then
     erase(subscription_key(id))
