@@ -52,7 +52,6 @@ class OpenCalls:
         """Begin what is allowed."""
         for call in self._allowed:
             view = NodeExecution(call, self._incarnation)
-            self._timeline.name_of(call)
             self._tasks[call.id] = (asyncio.create_task(self._perform(call, view)), view)
         self._allowed = []
 

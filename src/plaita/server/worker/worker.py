@@ -1,4 +1,4 @@
-"""The worker: claims runs while slots are free and moves each in an attempt, until it is told to stop."""
+"""The worker: takes runs while it has room and moves each in an attempt, until it is told to stop."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import asyncio
 import os
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
-from typing import TypeVar
 
 from plaita.base.clock import new_id
 from plaita.base.errors import Unavailable
@@ -24,12 +23,8 @@ from plaita.server.worker.pool import Pool
 from plaita.server.worker.presence import Presence
 from plaita.telemetry import events as told
 
-T = TypeVar("T")
-
-CLAIM_MAX = 32
 REAP_MS = 200
 """How often dead processes on this machine are looked for: takeover takes this long at most."""
-RETRY_MS = 500
 PRUNE_EVERY_MS = 3_600_000
 """How often a worker removes ended runs that are past their retention."""
 
