@@ -9,11 +9,13 @@ from typing import Any, Final
 
 from plaita.backends.redis.keys import is_mirrored
 from plaita.backends.redis.messagepack import texts_of
-from plaita.backends.redis.scripts import RARE, Arg, sources
+from plaita.backends.redis.records import Record
+from plaita.backends.redis.scripts import Arg, sources
 from plaita.backends.rows import RunRow, WaitRow
 from plaita.backends.task_codec import spec_bytes, spec_of, vote_of
 from plaita.base.clock import new_id
 from plaita.base.json import decode, encode
+from plaita.base.tenancy import DEFAULT_TENANT_ID
 from plaita.ports.queries import Entry
 from plaita.ports.runs import Adoption, Arm, Block, Claim, End, Header, Next, Park, Step, Submission
 from plaita.ports.tasks import Task
@@ -22,7 +24,6 @@ from plaita.ports.values import By, Mail, Parent, RunId, Token, WaitId
 TASK_ID_LENGTH = 10
 KINDS_MAX: Final = 1_000
 """Kinds that are kept as they were read: a process meets the same few again and again."""
-DEFAULT_TENANT: Final = "default"
 NO_INPUT: Final = b"{}"
 """An input that is not kept: none says the same."""
 EVERYBODY = ""
@@ -96,9 +97,9 @@ def entries_of(lines: Sequence[bytes], first: int) -> list[Entry]:
 
 def _said(header: bytes) -> dict[str, Any]:
     """A header by names."""
-    said = _record("run", decode(header))
+    said = _records()["run"].named(decode(header))
     said |= {name: None for name in _NULLABLE if said[name] is False}
-    said["tenant"] = said["tenant"] or DEFAULT_TENANT
+    said["tenant"] = said["tenant"] or DEFAULT_TENANT_ID
     return said
 
 
@@ -110,18 +111,8 @@ def kind_of(raw: bytes) -> Kind:
 
 
 @cache
-def _usual(record: str) -> tuple[tuple[str, ...], tuple[Any, ...]]:
-    """Names of the fields of a record and their usual values, as the fragment ``rows`` declares them."""
-    declared = [field.partition("=") for field in dict(sources()["rows"].records)[record] if field != RARE]
-    return tuple(name for name, _, _ in declared), tuple(
-        decode(value.replace("'", '"') or "null") for *_, value in declared
-    )
-
-
-def _record(record: str, values: list[Any]) -> dict[str, Any]:
-    """A list that ends where the rest is usual."""
-    names, usual = _usual(record)
-    return dict(zip(names, (*values, *usual[len(values) :]), strict=True))
+def _records() -> dict[str, Record]:
+    return {record.name: record for record in sources()["rows"].records}
 
 
 def mails_of(reply: Sequence[Any]) -> tuple[Mail, ...]:
@@ -232,7 +223,7 @@ def wait_of(raw: bytes) -> WaitRow:
 
 
 def wait_row(values: list[Any]) -> WaitRow:
-    said = _record("wait", values)
+    said = _records()["wait"].named(values)
     return WaitRow(
         WaitId(said["id"]), said["kind"], said["node"], said["address"], said["type"], _none(said["key"]),
         said["by_filter"], said["reuse"], said["arm"], said["low"], said["since"], _none(said["deadline"]),

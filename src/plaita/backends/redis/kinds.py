@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Final
-
-from plaita.backends.redis.codec import Kind, kind_of
+from plaita.backends.redis.codec import KINDS_MAX, Kind, kind_of
 from plaita.backends.redis.talk import Talk
-
-KEPT_MAX: Final = 1_000
 
 
 class Kinds:
@@ -18,12 +13,13 @@ class Kinds:
         self._talk = talk
         self._kept: dict[str, Kind] = {}
 
-    async def of(self, names: Iterable[str]) -> dict[str, Kind]:
-        """The kinds of these names."""
-        wanted = set(names)
-        found = {name: self._kept[name] for name in wanted & self._kept.keys()}
-        if missing := sorted(wanted - found.keys()):
-            read = await self._talk.call("HMGET", self._talk.key("kinds"), *missing)
-            found |= {name: kind_of(raw) for name, raw in zip(missing, read, strict=True)}
-            self._kept = found if len(self._kept) + len(missing) > KEPT_MAX else self._kept | found
-        return found
+    async def of(self, name: str) -> Kind:
+        """The kind of that name."""
+        kept = self._kept.get(name)
+        if kept is not None:
+            return kept
+        kind = kind_of(await self._talk.call("HGET", self._talk.key("kinds"), name))
+        if len(self._kept) >= KINDS_MAX:
+            self._kept.clear()
+        self._kept[name] = kind
+        return kind

@@ -113,8 +113,7 @@ class RedisQueries:
         if header is None:
             return None
         stored = stored_of(run_id, header)
-        [kind] = (await self._kinds.of([stored.kind])).values()
-        return Record(stored, kind, output, error, parent)
+        return Record(stored, await self._kinds.of(stored.kind), output, error, parent)
 
     async def _smallest(self, indexes: Sequence[tuple[str, ...]]) -> str:
         """The index with the fewest runs: the others are checked on what it finds."""

@@ -3,10 +3,8 @@
 A file begins with ``--! verb NAME`` (or ``--! fragment NAME``), ``--! class allow-oom | deny-oom``, ``--! uses FRAGMENT
 ...`` and ``--! args NAME ... LIST* ...``. The library is limits, keys, fragments, each after those it uses, and verbs.
 What a fragment names in ``--! state NAME=VALUE ...`` begins anew with every call, as the clock and the arguments do;
-nothing else stays from one call to the next. ``--! record NAME FIELD ...``, on as many lines as needed, makes of a list
-of values a table with these fields (``NAME_of(values)``) and the other way round (``values_of_NAME(table)``). Fields
-from the first ``FIELD=VALUE`` on have usual values: a list ends before the fields that have theirs to its end. Those
-behind ``|`` rarely have another.
+nothing else stays from one call to the next. ``--! record NAME FIELD ...``, on as many lines as needed, declares a
+record.
 """
 
 from __future__ import annotations
@@ -17,16 +15,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from itertools import takewhile
+from itertools import starmap, takewhile
 from typing import Any, Final, Literal
 
 from plaita.backends.limits import Limits, Streams
 from plaita.backends.redis.keys import NAMES, PREFIX, lua_table, lua_text
+from plaita.backends.redis.records import SHORTENED, Record, read_record
 
 Arg = str | bytes | int
 ListArg = Sequence[Arg]
 
-RARE: Final = "|"
 LIBRARIES: Final = "plaita_"
 """How the names of all libraries of a store begin."""
 _KEY: Final = re.compile(rf"(?<![.\w'\"])({'|'.join(NAMES)})_key\b")
@@ -47,8 +45,7 @@ class Source:
     uses: tuple[str, ...]
     args: tuple[str, ...]
     state: tuple[str, ...]
-    records: tuple[tuple[str, tuple[str, ...]], ...]
-    """Of each its fields, with their usual values where they have some."""
+    records: tuple[Record, ...]
     text: str
 
 
@@ -129,12 +126,13 @@ def read_source(file: str, text: str) -> Source:
     oom = said.get("class", ("allow-oom",))[0]
     if oom not in ("allow-oom", "deny-oom") or (kind == "verb" and not {"class", "args"} <= said.keys()):
         raise ValueError(f"{file}: a verb says its class (allow-oom or deny-oom) and its arguments")
-    records: dict[str, tuple[str, ...]] = {}
+    declared: dict[str, tuple[str, ...]] = {}
     for words in head:
         if words[0] == "record":
-            records[words[1]] = (*records.get(words[1], ()), *words[2:])
+            declared[words[1]] = (*declared.get(words[1], ()), *words[2:])
+    records = tuple(starmap(read_record, declared.items()))
     return Source(name, kind == "verb", "deny-oom" if oom == "deny-oom" else "allow-oom", said.get("uses", ()),
-                  said.get("args", ()), said.get("state", ()), tuple(records.items()), text)  # fmt: skip
+                  said.get("args", ()), said.get("state", ()), records, text)  # fmt: skip
 
 
 def _needed(names: Sequence[str]) -> list[str]:
@@ -165,44 +163,13 @@ def _begin(clock: str) -> str:
         "ARGV = given",
         clock + "\n".join(f"{name} = {value}" for name, value in state),
         "end",
-        "local VERB, USUAL = {}, {}",
-        "local function shortened(v, n, always, usual)",
-        "while n > always and (v[n] == usual[n] or (type(v[n]) == 'table' and next(v[n]) == nil)) do",
-        "v[n], n = nil, n - 1",
-        "end",
-        "return v",
-        "end\n",
+        "local VERB = {}",
+        SHORTENED,
     ])  # fmt: skip
 
 
 def _fragment(source: Source) -> str:
-    return "".join([*(_record(name, fields) for name, fields in source.records), _keyed(source.text)])
-
-
-def _record(name: str, fields: Sequence[str]) -> str:
-    """Tables are made at once: one that grows is copied on its way. Most have no rare field: they are made without."""
-    pairs = [field.partition("=")[::2] for field in fields]
-    always = len(list(takewhile(lambda pair: not pair[1], pairs)))
-    common = fields.index(RARE) if RARE in fields else len(fields)
-    del pairs[common : common + 1]
-    read = [f"{field} = v[{at}]" + (f" or {usual}" if usual else "") for at, (field, usual) in enumerate(pairs, 1)]
-    unread = [f"{field} = {usual}" for field, usual in pairs[common:]]
-    written = [f"t.{field}" for field, _ in pairs]
-    plain = [f"next(t.{field}) == nil" if usual == "{}" else f"t.{field} == {usual}" for field, usual in pairs[common:]]
-    usuals = ", ".join(f"[{at}] = {usual}" for at, (_, usual) in enumerate(pairs, 1) if usual not in ("", "{}"))
-    return "\n".join([
-        f"USUAL.{name} = {{{usuals}}}",
-        f"local function {name}_of(v)",
-        f"if #v <= {common} then return {{{', '.join(read[:common] + unread)}}} end",
-        f"return {{{', '.join(read)}}}",
-        "end",
-        f"local function values_of_{name}(t)",
-        f"if {' and '.join(plain) or 'true'} then",
-        f"return shortened({{{', '.join(written[:common])}}}, {common}, {always}, USUAL.{name})",
-        "end",
-        f"return shortened({{{', '.join(written)}}}, {len(pairs)}, {always}, USUAL.{name})",
-        "end\n",
-    ])  # fmt: skip
+    return "".join([*(record.lua() for record in source.records), _keyed(source.text)])
 
 
 def _function(source: Source) -> str:

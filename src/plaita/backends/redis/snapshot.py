@@ -68,7 +68,7 @@ async def _read_run(talk: Talk, kinds: Kinds, tables: Tables, run_id: RunId) -> 
     fields = pairs(record)
     stored = stored_of(run_id, fields["h"])
     row = stored.row
-    [kind] = (await kinds.of([stored.kind])).values()
+    kind = await kinds.of(stored.kind)
     outcome = OutcomeRow(
         fields.get("out"), fields.get("err"), stored.failures, stored.wakeups, stored.lost_worker
     )  # fmt: skip
