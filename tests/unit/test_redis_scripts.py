@@ -3,16 +3,44 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
+from pathlib import Path
 
 import pytest
 
+import plaita
 from plaita.backends.limits import Limits
 from plaita.backends.redis.keys import NAMES, key
-from plaita.backends.redis.scripts import Scripts, read_source, sources
+from plaita.backends.redis.scripts import Scripts, Source, read_source, sources
 
 LINE_MAX = 120
 VERBS = sorted(name for name, source in sources().items() if source.is_verb)
 REFUSED_AT_MAXMEMORY = {"accept", "adopt", "decide", "offer", "publish", "publish_flow", "replay", "submit", "wake"}
+
+
+EVERYTHING = "".join(source.text for source in sources().values())
+
+
+def code_of(text: str) -> str:
+    """A file without its comments."""
+    return "\n".join(line for line in text.splitlines() if not line.startswith("--"))
+
+
+def words_of(text: str) -> set[str]:
+    return set(re.findall(r"\w+", code_of(text)))
+
+
+def names_of(source: Source) -> set[str]:
+    """What a file declares for itself and others."""
+    functions = re.findall(r"^local function (\w+)", source.text, re.MULTILINE)
+    constants = re.findall(r"^local ([A-Z_, ]+) =", source.text, re.MULTILINE)
+    state = [word.partition("=")[0] for word in source.state]
+    return {*functions, *state, *(name for names in constants for name in names.split(", "))}
+
+
+def made_by(source: Source) -> set[str]:
+    """The functions that are made of its records."""
+    return {name for record in source.records for name in (f"{record.name}_of", f"values_of_{record.name}")}
 
 
 @pytest.fixture(scope="module")
@@ -27,11 +55,24 @@ def test_only_what_brings_something_new_is_refused_when_memory_is_full() -> None
 @pytest.mark.parametrize("name", sorted(sources()))
 def test_a_file_uses_every_argument_and_fragment_it_names(name: str) -> None:
     source = sources()[name]
-    assert all(other in sources() for other in source.uses)
-    everything = "".join(s.text for s in sources().values())
+    words = words_of(source.text)
+    assert [
+        other for other in source.uses if not (names_of(sources()[other]) | made_by(sources()[other])) & words
+    ] == []
     for arg in source.args:
         # A step is the arguments of its settle.
-        assert re.search(rf"\b(?:args|step)\.{arg.rstrip('*')}\b", everything), arg
+        assert re.search(rf"\b(?:args|step)\.{arg.rstrip('*')}\b", EVERYTHING), arg
+
+
+def test_every_function_and_constant_is_used() -> None:
+    used = Counter(word for source in sources().values() for word in re.findall(r"\w+", code_of(source.text)))
+    assert {name for source in sources().values() for name in names_of(source) if used[name] < 2} == set()
+
+
+def test_every_key_is_used() -> None:
+    modules = [path for path in Path(plaita.__file__).parent.rglob("*.py") if path.name != "keys.py"]
+    code = EVERYTHING + "".join(path.read_text(encoding="utf-8") for path in modules)
+    assert {name for name in NAMES if not re.search(rf'\b{name}_key\b|"{name}"', code)} == set()
 
 
 @pytest.mark.parametrize("name", sorted(sources()))

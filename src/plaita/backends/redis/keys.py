@@ -90,10 +90,7 @@ NAMES: Final[dict[str, str]] = {
     "hints": "hints",
     # who waits for what, in the documented layout
     "subscription": "subscription:data:{0}",
-    "subscription_type": "subscription:type:{0}",
     "subscription_correlation": "subscription:correlation:{0}",
-    "subscription_flow": "subscription:flow:{0}",
-    "subscription_node": "subscription:node:{0}",
     # definitions in the documented layout; {0} is the part of a tenant, with its colon
     "published_flow": "{0}flow:{1}",
     "published_flows": "{0}flow_list",

@@ -1,6 +1,6 @@
 --! verb accept
 --! class deny-oom
---! uses rows quota match starting answering cancelling flagging reopening publishing gates tallies
+--! uses rows match starting answering cancelling flagging reopening publishing gates tallies
 --! args entry message body at quotation quoted dlq_max kind since foreign names_tenant beside tenant flow expected id asked name incarnation facts input digest failure wait data actor type keyed key texts* unreadable*
 -- A message leaves the inbox in the step of its effect. What it says was read by the caller: kind is start, event,
 -- answer, elapse, go_on, revive, stop, or the reason why it cannot be read. texts: for each refusal its words.

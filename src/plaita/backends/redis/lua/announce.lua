@@ -1,6 +1,5 @@
 --! verb announce
 --! class allow-oom
---! uses rows
 --! args holder record ttl instance shown
 -- A process is there until it leaves, or does not say so again in time.
 -- Answers whether it was there before.

@@ -1,5 +1,5 @@
 --! fragment answering
---! uses rows quota match
+--! uses rows match
 -- What is said to a wait from outside.
 
 -- The open wait of that id; or false and why there is none.

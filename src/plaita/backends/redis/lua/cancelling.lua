@@ -1,5 +1,5 @@
 --! fragment cancelling
---! uses rows quota match finish
+--! uses rows match finish
 -- End a run; a holder that may be alive is asked, everybody else is not.
 
 local function cancel(id, actor)

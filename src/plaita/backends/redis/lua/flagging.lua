@@ -1,5 +1,5 @@
 --! fragment flagging
---! uses rows tallies
+--! uses mirror tallies
 -- The documented flag by which others ask for a cancel. It is asked once: whoever finds it takes it away.
 
 local function take_flag(run)

@@ -1,5 +1,4 @@
 --! fragment framing
---! uses rows
 -- The frames of a run: one packed value beside its header as long as they are small, else a hash of their own.
 
 local PACKED_MAX = 1024

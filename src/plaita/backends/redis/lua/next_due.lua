@@ -1,6 +1,5 @@
 --! verb next_due
 --! class allow-oom
---! uses rows
 --! args
 -- The earliest time at which somebody must look, '' when nobody must; and the store's time.
 local earliest

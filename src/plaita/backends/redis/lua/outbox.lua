@@ -1,5 +1,5 @@
 --! fragment outbox
---! uses rows quota match finish starting answering cancelling publishing
+--! uses rows match finish starting answering cancelling publishing
 -- What a step promised to do to other runs, done by whoever claims next. Each entry is idempotent.
 
 -- The parent, if it is the same incarnation and still waits: no orphan, no wake otherwise.

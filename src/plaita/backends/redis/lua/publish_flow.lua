@@ -1,6 +1,5 @@
 --! verb publish_flow
 --! class deny-oom
---! uses rows
 --! args flow version closure definition unnamed
 -- Make a closure the latest version of a flow. definition: as it was written, '' for one that is not to be shown in the
 -- documented layout, because it came from there. unnamed: it names no version itself.

@@ -1,5 +1,5 @@
 --! fragment publishing
---! uses rows quota match finish
+--! uses rows match finish
 -- An event gets its number and reaches the first waits; any claim carries the rest on.
 
 local function listening(place, after, before, limit)

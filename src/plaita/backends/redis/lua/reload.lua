@@ -1,6 +1,6 @@
 --! verb reload
 --! class allow-oom
---! uses rows match headers
+--! uses rows headers
 --! args id nonce generation incarnation
 -- The header again, under a claim one already has.
 local run = find_run(args.id)

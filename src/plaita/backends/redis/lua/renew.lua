@@ -1,6 +1,6 @@
 --! verb renew
 --! class allow-oom
---! uses rows quota match headers pulse
+--! uses rows match headers pulse
 --! args leases*
 -- Extend leases from now on; an expired one that nobody took is revived. leases: id, nonce, generation, incarnation ...
 -- Of a lost one the answer is {seq}, or {} where that incarnation is gone.

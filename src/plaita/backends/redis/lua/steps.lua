@@ -1,5 +1,4 @@
 --! fragment steps
---! uses settling
 -- A step as it comes in the arguments.
 
 local function records(list, names)

@@ -1,6 +1,6 @@
 --! verb submit
 --! class deny-oom
---! uses rows quota starting
+--! uses rows starting
 --! args id incarnation facts input digest parent
 local run, there = submit({
   id = args.id, incarnation = args.incarnation, facts = args.facts, input = args.input, parent = args.parent,
