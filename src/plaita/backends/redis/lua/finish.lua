@@ -32,8 +32,11 @@ end
 
 -- What an earlier end left; frames and consumed events are of use to a run that may go on.
 local function drop_outcome(run, for_good)
-  redis.call('HDEL', run_key(run.id), 'out', 'err', for_good and 'f' or 'err')
-  if not for_good then return end
+  if not for_good then
+    redis.call('HDEL', run_key(run.id), 'out', 'err')
+    return
+  end
+  redis.call('HDEL', run_key(run.id), 'out', 'err', 'f')
   run.frames = nil
   if run.frames_beside then redis.call('UNLINK', frames_key(run.id)) end
   if run.consumed_beside then redis.call('UNLINK', consumed_key(run.id)) end

@@ -1,11 +1,12 @@
 --! fragment framing
+--! uses indexes
 -- The frames of a run: one packed value beside its header as long as they are small, else a hash of their own.
 
 local PACKED_MAX = 1024
 
 local function put_beside(run, put, cut)
-  for i = 1, #put, 500 do redis.call('HSET', frames_key(run.id), unpack(put, i, math.min(i + 499, #put))) end
-  for i = 1, #cut, 500 do redis.call('HDEL', frames_key(run.id), unpack(cut, i, math.min(i + 499, #cut))) end
+  in_parts('HSET', frames_key(run.id), put)
+  in_parts('HDEL', frames_key(run.id), cut)
 end
 
 local function flat(frames)

@@ -5,7 +5,7 @@
 local AT_ONCE = 1000
 
 -- score false: the member goes.
-local function put(index, member, score)
+local function put_member(index, member, score)
   local members = moved[index]
   if not members then
     members = {}
@@ -26,10 +26,13 @@ local function begin_anew(key)
   erased[key] = nil
 end
 
+-- One command for so many items of a list, in which pairs stay together; the answer of the last.
 local function in_parts(command, key, list)
+  local answer
   for i = 1, #list, AT_ONCE do
-    redis.call(command, key, unpack(list, i, math.min(i + AT_ONCE - 1, #list)))
+    answer = redis.call(command, key, unpack(list, i, math.min(i + AT_ONCE - 1, #list)))
   end
+  return answer
 end
 
 local function write_indexes()

@@ -42,7 +42,7 @@ local function save_wait(run, wait)
   if wait.state == 'closed' then wait.within = false end
   if not wait.within then redis.call('HSET', waits_key(run.id), wait.id, cjson.encode(values_of_wait(wait))) end
   if wait.kind == 'event' then
-    put(listens_at(wait), listening_member(run, wait), wait.state == 'open' and wait.arm)
+    put_member(listens_at(wait), listening_member(run, wait), wait.state == 'open' and wait.arm)
   end
   if wait.was ~= wait.state then
     if not run.hidden then mirror_wait(run, wait) end

@@ -28,7 +28,7 @@ end
 local function set_slot(run, on)
   if run.slot == on or (on and run.slot) then return end
   run.slot = on
-  put(running_key(run.tenant), run.id, on and math.floor(now / 1000) + SLOT_KEPT)
+  put_member(running_key(run.tenant), run.id, on and math.floor(now / 1000) + SLOT_KEPT)
   -- Where slots are counted, the next look counts this one.
   if cap_of(run.tenant) then write_indexes() end
 end

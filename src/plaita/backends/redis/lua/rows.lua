@@ -109,7 +109,7 @@ local function add_run(start)
   redis.call('ZADD', by_flow_key(facts.flow_id), rid, run.id)
   redis.call('SADD', queues_key(), run.queue)
   if run.priority ~= 0 then redis.call('ZADD', priorities_key(run.queue), run.priority, run.priority) end
-  if run.tenant ~= 'default' then redis.call('ZADD', by_tenant_key(run.tenant), rid, run.id) end
+  if run.tenant ~= DEFAULT_TENANT then redis.call('ZADD', by_tenant_key(run.tenant), rid, run.id) end
   if facts.business_key ~= '' then redis.call('ZADD', by_key_key(facts.business_key), rid, run.id) end
   for _, tag in ipairs(facts.tags) do redis.call('ZADD', by_tag_key(tag), rid, run.id) end
   if string.find(run.id, '.', 1, true) then redis.call('ZADD', kin_key(), 0, run.id) end
@@ -138,21 +138,21 @@ local function save(run)
   else
     redis.call('HSET', run_key(run.id), 'h', raw)
   end
-  if was.place and was.place ~= place then put(was.place, member, false) end
-  if place and (was.place ~= place or was.due ~= run.due) then put(place, member, run.due) end
+  if was.place and was.place ~= place then put_member(was.place, member, false) end
+  if place and (was.place ~= place or was.due ~= run.due) then put_member(place, member, run.due) end
   if was.nonce ~= run.nonce then
-    if was.nonce then put(held_key(), was.nonce .. '|' .. run.id, false) end
-    if run.nonce then put(held_key(), run.nonce .. '|' .. run.id, 0) end
+    if was.nonce then put_member(held_key(), was.nonce .. '|' .. run.id, false) end
+    if run.nonce then put_member(held_key(), run.nonce .. '|' .. run.id, 0) end
   end
   if was.status ~= run.status then
-    if was.status then put(by_status_key(was.status), run.id, false) end
-    put(by_status_key(run.status), run.id, run.rid)
+    if was.status then put_member(by_status_key(was.status), run.id, false) end
+    put_member(by_status_key(run.status), run.id, run.rid)
   end
   if not run.hidden then
     if was.status ~= run.status then mirror_row(run) end
     mirror_claim(run)
   end
-  if was.ended ~= run.ended then put(ended_key(), run.id, run.ended) end
+  if was.ended ~= run.ended then put_member(ended_key(), run.id, run.ended) end
   if run.due and (was.due ~= run.due or was.place ~= place) and (not run.nonce or run.due <= now) then
     stirred = true
   end
@@ -162,10 +162,7 @@ end
 
 -- Beyond the bound the oldest entries go; the header counts all there were.
 local function append(id, entries)
-  local length = 0
-  for i = 1, #entries, 500 do
-    length = redis.call('RPUSH', log_key(id), unpack(entries, i, math.min(i + 499, #entries)))
-  end
+  local length = in_parts('RPUSH', log_key(id), entries)
   if length > LIMITS.history then
     redis.call('LTRIM', log_key(id), -LIMITS.history, -1)
     tally('history_trimmed', length - LIMITS.history)
@@ -179,9 +176,7 @@ local function flush()
     if not run.gone then save(run) end
   end
   write_indexes()
-  for id, entries in pairs(said) do
-    append(id, entries)
-  end
+  for id, entries in pairs(said) do append(id, entries) end
   said = {}
   if stirred or #called > 0 then
     -- A hint that cannot be sent is a hint that is missed.
