@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 
 import pytest
 import pytest_asyncio
@@ -19,12 +19,6 @@ CHUNK = 3
 FRAMES = "plaita:run.frames:r"
 WAITS = "plaita:run.waits:r"
 CONSUMED = "plaita:run.consumed:r"
-
-
-@pytest.fixture
-def client(redis_url: str) -> Iterator[redis.Redis]:
-    with redis.Redis.from_url(redis_url, decode_responses=True) as found:
-        yield found
 
 
 @pytest_asyncio.fixture

@@ -31,12 +31,6 @@ FLOW = {
 
 
 @pytest.fixture
-def client(redis_url: str) -> Iterator[redis.Redis]:
-    with redis.Redis.from_url(redis_url, decode_responses=True) as found:
-        yield found
-
-
-@pytest.fixture
 def executions(client: redis.Redis) -> Iterator[RedisExecutionStorage]:
     storage = RedisExecutionStorage(client=client)
     yield storage

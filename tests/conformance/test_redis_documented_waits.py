@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from dataclasses import replace
 from typing import Any
 
 import pytest
 import pytest_asyncio
-import redis
 
 from plaita.backends.redis import RedisBackend
 from plaita.backends.redis.keys import subscription_id
@@ -29,12 +28,6 @@ PAID = Arm(
     WaitId(WAIT), "event", "wait", "wait", "paid", "r", by_filter=True, deadline_ms=START_MS + 1_500,
     wanted=b'{"who":"\xc3\xbc"}',
 )  # fmt: skip
-
-
-@pytest.fixture
-def client(redis_url: str) -> Iterator[Any]:
-    with redis.Redis.from_url(redis_url, decode_responses=True) as found:
-        yield found
 
 
 @pytest_asyncio.fixture

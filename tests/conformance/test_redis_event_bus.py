@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
-import redis
 
 from plaita.base.errors import EventNotFoundError, EventStorageError, EventTimeoutError, NotSupported
 from plaita.event import Event, EventSubscription, InMemoryEventBus, MemoryEventStorage
@@ -21,12 +20,6 @@ from tests.support.fleet import wait_until
 from tests.unit.test_flow_worker import WAITS
 
 WEEK = 604_800
-
-
-@pytest.fixture
-def client(redis_url: str) -> Iterator[Any]:
-    with redis.Redis.from_url(redis_url, decode_responses=True) as found:
-        yield found
 
 
 @pytest.fixture

@@ -25,12 +25,6 @@ from tests.unit.test_flow_worker import SUM, WAITS
 QUEUE, DEAD = "it's my {queue}", "my dead"
 
 
-@pytest.fixture
-def client(redis_url: str) -> Iterator[redis.Redis]:
-    with redis.Redis.from_url(redis_url, decode_responses=True) as found:
-        yield found
-
-
 Storages = tuple[RedisExecutionStorage, RedisFlowStorage]
 
 

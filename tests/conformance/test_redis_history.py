@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import closing
 
-import pytest
 import pytest_asyncio
 import redis
 
@@ -23,12 +22,6 @@ KEPT = 5
 SAID = 1_203
 """More than one command takes; with it come ``submitted`` and ``claimed``."""
 ALL = SAID + 2
-
-
-@pytest.fixture
-def client(redis_url: str) -> Iterator[redis.Redis]:
-    with redis.Redis.from_url(redis_url, decode_responses=True) as found:
-        yield found
 
 
 @pytest_asyncio.fixture

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
@@ -24,12 +24,6 @@ from plaita.telemetry import LogTelemetry
 
 PATIENCE_S = 10
 KEY = "plaita:registry:flow_worker:w-1"
-
-
-@pytest.fixture
-def client(redis_url: str) -> Iterator[redis.Redis]:
-    with redis.Redis.from_url(redis_url, decode_responses=True) as found:
-        yield found
 
 
 @pytest.fixture
