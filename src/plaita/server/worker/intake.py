@@ -58,6 +58,9 @@ class Taker(Protocol):
     async def start(self, claim: Claim, sent: float) -> None:
         """Move a claimed run. Raises ``Unavailable``: begin again."""
 
+    async def give_back(self, claim: Claim) -> None:
+        """Let another process take a claimed run that was not begun. Raises ``Unavailable``: it may be held still."""
+
     async def look(self) -> None:
         """One of the held runs may have mail."""
 
@@ -78,9 +81,10 @@ class Intake:
     async def run(self, stop: asyncio.Event) -> None:
         """Accept messages, claim while there is room; otherwise wait for a hint, for room, or the end.
 
-        What was claimed and not started when ``stop`` is set is given back when the worker leaves.
+        What was claimed and not started when ``stop`` is set is given back, and counts as no attempt.
         """
         ahead: asyncio.Task[Taken] | None = None
+        unbegun: list[Claim] = []
         try:
             while not stop.is_set():
                 if ahead is None and self._taker.running and 0 < self._taker.room < self._few:
@@ -94,11 +98,15 @@ class Intake:
                     for _ in range(LEAVING):
                         await asyncio.sleep(0)
                 for claim in taken.claims:
-                    await self._until_answered("start", partial(self._taker.start, claim, taken.asked_ms), stop)
+                    if stop.is_set():
+                        unbegun.append(claim)
+                    else:
+                        await self._until_answered("start", partial(self._taker.start, claim, taken.asked_ms), stop)
                 if not taken.claims and not taken.carried and taken.accepted < ACCEPT_MAX:
                     await self._idle(stop, full=room <= 0)
             if ahead is not None:
-                await ahead
+                unbegun += (await ahead).claims
+            await asyncio.gather(*map(self._give_back, unbegun))
         finally:
             if ahead is not None:
                 ahead.cancel()
@@ -129,6 +137,13 @@ class Intake:
     async def _carry_on(self, stop: asyncio.Event) -> int:
         """What a claim would carry on of what steps promised to others: it does not wait for room here."""
         return await self._until_answered("carry_on", self._store.carry_on, stop) or 0
+
+    async def _give_back(self, claim: Claim) -> None:
+        try:
+            await self._taker.give_back(claim)
+        except Unavailable as e:
+            # Its lease ends when the worker leaves, or by itself.
+            self._telemetry.emit(told.STORE_UNAVAILABLE, store=self._store.name, verb="settle", error=str(e))
 
     async def _until_answered(self, verb: str, ask: Callable[[], Awaitable[T]], stop: asyncio.Event) -> T | None:
         """While the outcome is unknown the same request is sent again. ``None``: the worker stops."""

@@ -157,7 +157,7 @@ class Worker:
         if program is None:
             reason = self._definitions.lacks[header.closure]
             self._telemetry.emit(told.FLOW_UNLOADABLE, run_id=header.run_id, flow_id=header.flow_id, missing=reason)
-            await self._give_back(claim)
+            await self.give_back(claim)
             return
         attempt = Attempt(self._deps, claim, program, sent)
         task = asyncio.create_task(attempt.run())
@@ -169,7 +169,8 @@ class Worker:
         """One of the held runs may have mail."""
         await self._mail.look()
 
-    async def _give_back(self, claim: Claim) -> None:
+    async def give_back(self, claim: Claim) -> None:
+        """Let another process take a claimed run that was not begun."""
         step = Step(claim.header.run_id, claim.token, claim.header.seq + 1, "hand_back", {}, HandBack())
         await self._store.settle(step)
 
