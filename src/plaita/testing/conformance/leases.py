@@ -94,6 +94,12 @@ class LeaseContract(Contract):
         assert view is not None
         assert view.lost == 1
 
+    async def test_a_dead_process_is_released_from_runs_of_any_name(self, stage: Stage) -> None:
+        for name in ("a|b", "|", "a|b.1/w|x"):
+            claim = await stage.hold(name)
+            assert await stage.backend.release(claim.token.nonce.partition(".")[0]) == 1
+            assert [c.header.run_id for c in await stage.take()] == [name]
+
     async def test_after_a_silence_nobody_takes_over_for_a_grace(self, stage: Stage) -> None:
         await stage.hold()
         stage.clock.advance(stage.backend.lease_ms + 1)
