@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import Any, cast
 
 from plaita import Flow
@@ -132,3 +133,33 @@ async def test_runs_that_were_claimed_ahead_are_given_back_when_the_worker_stops
     assert left
     assert len(ended) + len(left) == count
     assert not [claim for claim in left if claim.takeover]
+
+
+class FullStore(Store):
+    """While it carries on for a worker that has no room, the last run of that worker is given back."""
+
+    def __init__(self) -> None:
+        super().__init__(due=2)
+        self.meanwhile: Callable[[], None] = lambda: None
+
+    async def carry_on(self) -> int:
+        self.told.append(("carry on", None))
+        self.meanwhile()
+        return 0
+
+
+async def test_room_that_comes_while_a_full_worker_looks_around_is_used_at_once() -> None:
+    store = FullStore()
+    taker = Taker(store, running=CONCURRENCY - 1)
+    deps = Deps(cast(Any, store), cast(Any, None), SystemClock(), LogTelemetry(), {}, "h")
+    intake = Intake(deps, taker, WorkerOptions(concurrency=CONCURRENCY, poll_ms=60_000))
+
+    def one_ends() -> None:
+        taker.running -= 1
+        intake.freed()
+        if not store.due:
+            stop.set()
+
+    stop, store.meanwhile = asyncio.Event(), one_ends
+    await intake.run(stop)
+    assert [what for what, _ in store.told] == ["ask", "start", "carry on"] * 2

@@ -59,7 +59,7 @@ class Taker(Protocol):
         """Move a claimed run. Raises ``Unavailable``: begin again."""
 
     async def give_back(self, claim: Claim) -> None:
-        """Let another process take a claimed run that was not begun. Raises ``Unavailable``: it may be held still."""
+        """As if it had not been claimed. Raises ``Unavailable``."""
 
     async def look(self) -> None:
         """One of the held runs may have mail."""
@@ -81,14 +81,15 @@ class Intake:
     async def run(self, stop: asyncio.Event) -> None:
         """Accept messages, claim while there is room; otherwise wait for a hint, for room, or the end.
 
-        What was claimed and not started when ``stop`` is set is given back, and counts as no attempt.
+        What was claimed and not started when ``stop`` is set is given back.
         """
         ahead: asyncio.Task[Taken] | None = None
-        unbegun: list[Claim] = []
         try:
             while not stop.is_set():
                 if ahead is None and self._taker.running and 0 < self._taker.room < self._few:
                     await pause(stop, REST_MS)
+                # What is given back from here on is seen when nothing is left to do.
+                self._freed.clear()
                 room = self._taker.room
                 asked, ahead = ahead or self._ask(room, stop, alone=not self._taker.running), None
                 taken = await asked
@@ -97,16 +98,11 @@ class Intake:
                     ahead = self._ask(left, stop, alone=False)
                     for _ in range(LEAVING):
                         await asyncio.sleep(0)
-                for claim in taken.claims:
-                    if stop.is_set():
-                        unbegun.append(claim)
-                    else:
-                        await self._until_answered("start", partial(self._taker.start, claim, taken.asked_ms), stop)
+                await self._start(taken, stop)
                 if not taken.claims and not taken.carried and taken.accepted < ACCEPT_MAX:
                     await self._idle(stop, full=room <= 0)
             if ahead is not None:
-                unbegun += (await ahead).claims
-            await asyncio.gather(*map(self._give_back, unbegun))
+                await self._start(await ahead, stop)
         finally:
             if ahead is not None:
                 ahead.cancel()
@@ -138,11 +134,20 @@ class Intake:
         """What a claim would carry on of what steps promised to others: it does not wait for room here."""
         return await self._until_answered("carry_on", self._store.carry_on, stop) or 0
 
+    async def _start(self, taken: Taken, stop: asyncio.Event) -> None:
+        """Begin what was claimed. A run that nobody began has lost no process: it must not look like one that did."""
+
+        async def start(claim: Claim) -> bool:
+            await self._taker.start(claim, taken.asked_ms)
+            return True
+
+        left = [claim for claim in taken.claims if not await self._until_answered("start", partial(start, claim), stop)]
+        await asyncio.gather(*map(self._give_back, left))
+
     async def _give_back(self, claim: Claim) -> None:
         try:
             await self._taker.give_back(claim)
         except Unavailable as e:
-            # Its lease ends when the worker leaves, or by itself.
             self._telemetry.emit(told.STORE_UNAVAILABLE, store=self._store.name, verb="settle", error=str(e))
 
     async def _until_answered(self, verb: str, ask: Callable[[], Awaitable[T]], stop: asyncio.Event) -> T | None:
@@ -158,7 +163,6 @@ class Intake:
         return None
 
     async def _idle(self, stop: asyncio.Event, *, full: bool) -> None:
-        self._freed.clear()
         waits: list[asyncio.Task[object]] = [
             asyncio.create_task(stop.wait()),
             asyncio.create_task(self._freed.wait()),
