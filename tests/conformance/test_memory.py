@@ -11,6 +11,7 @@ from plaita.testing.conformance import (
     ClaimContract,
     DeadLetterContract,
     EventContract,
+    FilterContract,
     FlowContract,
     HandClock,
     InboxCells,
@@ -81,6 +82,10 @@ class TestQuota(Memory, QuotaContract):
 
 
 class TestEvent(Memory, EventContract):
+    pass
+
+
+class TestFilter(Memory, FilterContract):
     pass
 
 

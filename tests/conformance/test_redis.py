@@ -14,6 +14,7 @@ from plaita.testing.conformance import (
     ClaimContract,
     DeadLetterContract,
     EventContract,
+    FilterContract,
     FlowContract,
     HandClock,
     InboxCells,
@@ -90,6 +91,10 @@ class TestQuota(OnRedis, QuotaContract):
 
 
 class TestEvent(OnRedis, EventContract):
+    pass
+
+
+class TestFilter(OnRedis, FilterContract):
     pass
 
 

@@ -15,6 +15,7 @@ from plaita.testing.conformance import (
     ClaimContract,
     DeadLetterContract,
     EventContract,
+    FilterContract,
     FlowContract,
     HandClock,
     InboxCells,
@@ -92,6 +93,10 @@ class TestQuota(Sqlite, QuotaContract):
 
 
 class TestEvent(Sqlite, EventContract):
+    pass
+
+
+class TestFilter(Sqlite, FilterContract):
     pass
 
 

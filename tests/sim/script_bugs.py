@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from plaita.backends.redis.scripts import sources
-from plaita.testing.conformance import ChildContract, EventContract, RunCells
+from plaita.testing.conformance import ChildContract, EventContract, FilterContract, RunCells
 
 
 @dataclass(frozen=True)
@@ -42,8 +42,8 @@ SCRIPT_BUGS = (
     ScriptBug(
         "close_no_cas",
         "settling",
-        "if not may_close(run, closing, step.ack) then",
-        "if not may_close(run, closing, step.ack) and false then",
+        "if not may_close(run, closing, step.ack, accepted) then",
+        "if not may_close(run, closing, step.ack, accepted) and false then",
     ),
     ScriptBug(
         "park_ignores_box", "settling", "step.kind == 'park' and run.unread == 0 then", "step.kind == 'park' then"
@@ -143,7 +143,7 @@ SCRIPT_BUGS = (
     ScriptBug(
         "close_ignores_log",
         "settling",
-        "  match(run, wait)\n  return wait.state == 'open'",
+        "  match(run, wait, accepted)\n  return wait.state == 'open'",
         "  return wait.state == 'open'",
     ),
     ScriptBug("fanout_cursor_lost", "outbox", "    if cursor then\n", "    if false then\n"),
@@ -153,6 +153,13 @@ SCRIPT_BUGS = (
         "if other ~= wait or refused then match(run, other) end",
         "if other == nil then return end",
     ),
+    ScriptBug(
+        "judged_out_of_order",
+        "match",
+        "if wait.by_filter and awaits_verdict(run, wait, number, accepted or NONE) then",
+        "if false then",
+    ),
+    ScriptBug("taken_no_rematch", "settling", "  if next(accepted) then\n", "  if false then\n"),
     ScriptBug("spawn_by_holder", "settling", "  push_out({'spawn', run.id", "  tostring({'spawn', run.id"),
     ScriptBug(
         "child_cancel_silent", "finish", "  if parent then\n", "  if parent and ending.status ~= 'cancelled' then\n"
@@ -293,6 +300,12 @@ CONTRACTS = {
     ),
     "outbox_ignores_incarnation": (ChildContract, "test_another_incarnation_of_the_parent_is_not_told", ()),
     "tombstoned_child_silent": (ChildContract, "test_a_child_that_may_not_start_is_answered_for", ()),
+    "judged_out_of_order": (
+        FilterContract,
+        "test_every_filter_judges_every_event_whoever_refuses_first",
+        (),
+    ),
+    "taken_no_rematch": (FilterContract, "test_when_a_filter_takes_an_event_the_others_judge_the_next", ()),
     "fanout_cursor_lost": (EventContract, "test_a_fan_out_beyond_the_first_chunk_is_carried_on_by_claims", ()),
 }
 """Tests of the conformance suite that fail, with their parameters."""

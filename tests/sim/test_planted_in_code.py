@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from plaita.backends.memory import MemoryBackend
-from plaita.testing.conformance import ChildContract, HandClock
+from plaita.testing.conformance import ChildContract, FilterContract, HandClock
 from plaita.testing.conformance.stage import Stage
 from plaita.testing.simulation.story import Verdict, play
 from tests.sim.bugs import BUGS, CAUGHT, NOT_PLANTED, Bug
@@ -59,7 +59,8 @@ def walk(seed: int, folder: Path) -> bool:
 def in_conformance(bug: Bug, folder: Path) -> bool:
     """Whether the contract fails that says so."""
     clock = HandClock()
-    contract = getattr(ChildContract(), bug.contract)
+    owner = next(owner for owner in (ChildContract(), FilterContract()) if hasattr(owner, bug.contract))
+    contract = getattr(owner, bug.contract)
     try:
         asyncio.run(contract(Stage(MemoryBackend(clock), clock)))
     except (AssertionError, ValueError, LookupError):

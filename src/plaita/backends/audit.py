@@ -7,6 +7,7 @@ from types import MappingProxyType
 
 from plaita.backends.rows import EventRow, OutRow, Rows, RunRow, WaitRow
 from plaita.backends.verbs.finish import latest_time
+from plaita.backends.verbs.match import awaits_verdict
 from plaita.ports.values import TERMINAL
 
 ALL = 1_000_000_000
@@ -82,7 +83,12 @@ def _of_waits(rows: Rows, run: RunRow, outbox: list[OutRow]) -> Iterator[str]:
             yield f"wait {wait.wait_id!r} is open and events would not find it"
         if wait.cand is None and not run.cancel:
             number = rows.events.lowest(wait.event_type, wait.key, wait.low, None if wait.reuse else run)
-            if number is not None and not any(e.kind == "event" and e.cursor < wait.arm < e.event for e in outbox):
+            waits = number is not None and wait.by_filter and awaits_verdict(rows, run, wait, number)
+            if (
+                number is not None
+                and not waits
+                and not any(e.kind == "event" and e.cursor < wait.arm < e.event for e in outbox)
+            ):
                 yield f"wait {wait.wait_id!r} misses event {number}"
 
 

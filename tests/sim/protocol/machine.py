@@ -37,6 +37,7 @@ FLOWS: dict[str, tuple] = {
     "W_W": ("all", ((("wait", "pay", "k", None, False),), (("wait", "pay", "k", None, False),))),
     "X": ("all", ((("wait", "pay", "k", 1, True),),)),
     "X_W": ("all", ((("wait", "pay", "k", None, True),), (("wait", "pay", "k", None, False),))),
+    "X_X": ("all", ((("wait", "pay", "k", None, True),), (("wait", "pay", "k", None, True),))),
     "EW": ("all", ((("eff",), ("wait", "pay", "k", None, False)),)),
     "P": ("all", ((("child", "E", None),),)),
     "PT": ("any", ((("child", "H", None),), (("hand", None),))),

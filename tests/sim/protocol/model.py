@@ -25,6 +25,7 @@ from tests.sim.protocol.store import (
     Run,
     Store,
     Wait,
+    awaits_verdict,
     bug,
     child_id,
     contact,

@@ -39,6 +39,7 @@ class Wait(NamedTuple):
     state: str = "open"  # open -> resolved (answer in the mailbox) -> closed (read, timeout, cut, cancel)
     by: Any = None  # what resolved or closed it
     cand: int | None = None  # event offered to the machine, not yet judged
+    judged: frozenset = frozenset()  # checker only: what the machine has refused
 
 
 class Run(NamedTuple):
@@ -142,14 +143,24 @@ def eligible(s: Store, r: Run, w: Wait) -> int | None:
     return None
 
 
-def match(s: Store, rid: str, wid: tuple) -> Store:
+def awaits_verdict(s: Store, r: Run, wid: tuple, below: int | None = None, accepted: frozenset = frozenset()) -> bool:
+    """Is an event of the window on offer to another wait? Refused there, it is for this one."""
+    w = wait_of(r, wid)
+    offers = {x.cand for k, x in r.waits if k != wid and k not in accepted and x.cand is not None}
+    return not w.reuse and any(
+        n in offers and etype == w.etype and w.key in (None, key) and n > w.low and (below is None or n < below)
+        for n, _, etype, key, _ in s.log
+    )
+
+
+def match(s: Store, rid: str, wid: tuple, accepted: frozenset = frozenset()) -> Store:
     """The one matching step: called when a wait is armed, when a fan-out reaches it, before it is closed unanswered."""
     r = get(s, rid)
     w = wait_of(r, wid)
     if w.kind != "event" or w.state != "open" or w.cand is not None or r.cancel:
         return s
     n = eligible(s, r, w)
-    if n is None:
+    if n is None or (w.expr and awaits_verdict(s, r, wid, n, accepted) and not bug("judged_out_of_order")):
         return s
     if not bug("event_consumed_twice"):
         s = mod(s, rid, consumed=r.consumed | {n})
@@ -163,7 +174,8 @@ def unoffer(s: Store, rid: str, wid: tuple, refused: bool) -> Store:
     r, w = get(s, rid), wait_of(get(s, rid), wid)
     # A wait that may reuse events can be offered one that another wait took: that one keeps it.
     taken = any(x.by == ("ev", w.cand) or x.cand == w.cand for k, x in r.waits if k != wid)
-    s = mod_wait(s, rid, wid, cand=None, low=max(w.low, w.cand) if refused else w.low)
+    judged = w.judged | {w.cand} if refused else w.judged
+    s = mod_wait(s, rid, wid, cand=None, low=max(w.low, w.cand) if refused else w.low, judged=judged)
     s = mod(
         s,
         rid,

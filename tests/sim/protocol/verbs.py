@@ -13,6 +13,7 @@ from tests.sim.protocol.store import (
     C,
     Run,
     Store,
+    awaits_verdict,
     bug,
     child_id,
     close,
@@ -144,20 +145,20 @@ def settle(s: Store, q: Settle) -> tuple[Store, tuple]:
     closes, closing = q.closes, {c[0] for c in q.closes}
     if q.next[0] == "end" and not bug("end_ignores_unread"):  # the end cuts every wait that is left
         closes += tuple((wid, "cut", None) for wid, w in r.waits if w.state != "closed" and wid not in closing)
+    accepted = frozenset(c[0] for c in closes if c[1] == "event")
+    taken = {(c[0], c[2]) for c in closes if c[1] == "event"}
     for wid, why, want in closes:
+        awaited = False
+        if why in ("timeout", "cut"):
+            s = refuse_read(s, q, taken)  # read and refused by this settle, then timed out
+            if not bug("close_ignores_log"):
+                s = match(s, q.rid, wid, accepted)
+                awaited = awaits_verdict(s, get(s, q.rid), wid, accepted=accepted)
         w = wait_of(get(s, q.rid), wid)
-        if (
-            why in ("timeout", "cut")
-            and any(e[0] <= q.ack and e[1:3] == ("cand", wid) for e in r.box)
-            and w.cand is not None
-        ):
-            s = unoffer(s, q.rid, wid, True)  # read and refused by this settle, then timed out
-            w = wait_of(get(s, q.rid), wid)
-        if why in ("timeout", "cut") and not bug("close_ignores_log"):
-            s = match(s, q.rid, wid)
-            w = wait_of(get(s, q.rid), wid)
         if not (
-            w.state == "resolved" and w.by == want if why == "read" else w.state == "open" and w.cand == want
+            w.state == "resolved" and w.by == want
+            if why == "read"
+            else w.state == "open" and w.cand == want and not awaited
         ) and not bug("close_no_cas"):
             return s, ("Conflict", wid)
     # 5. apply: delta, closes, mailbox
@@ -166,12 +167,11 @@ def settle(s: Store, q: Settle) -> tuple[Store, tuple]:
         s = mod(s, q.rid, tries=0)
     for wid, why, want in closes:
         s = close(s, q.rid, wid, ("ev", want) if why == "event" else why)
-    judged = [e[2:] for e in r.box if e[0] <= q.ack and e[1] == "cand"]
+    s = refuse_read(s, q, taken)
     s = mod(s, q.rid, box=tuple(e for e in get(s, q.rid).box if e[0] > q.ack))
+    for wid, _ in get(s, q.rid).waits if accepted and not bug("taken_no_rematch") else ():
+        s = match(s, q.rid, wid)
     early_park = q.next[0] == "park" and not get(s, q.rid).box  # only used by a planted bug
-    for wid, n in judged:
-        if wait_of(get(s, q.rid), wid).cand == n:
-            s = unoffer(s, q.rid, wid, True)
     # 6. arms take a number of the event sequence and look at the log at once
     for wid, w in q.arms:
         n = s.evseq + 1
@@ -201,6 +201,15 @@ def settle(s: Store, q: Settle) -> tuple[Store, tuple]:
         s = mod(s, q.rid, token=r.token if bug("hand_back_keeps_token") else None, due=0, tries=max(0, r.tries - 1))
         return s, ("Settled", q.seq, False, False, ())
     return s, ("Settled", q.seq, True, False, r.box)  # keep, or a park that became keep
+
+
+def refuse_read(s: Store, q: Settle, taken: set) -> Store:
+    """Candidates that were read and that no close of the settle takes are refused."""
+    for number, kind, wid, n in get(s, q.rid).box:
+        is_refused = number <= q.ack and kind == "cand" and (wid, n) not in taken
+        if is_refused and wait_of(get(s, q.rid), wid).cand == n:
+            s = unoffer(s, q.rid, wid, True)
+    return s
 
 
 def closed_to(s: Store, rid: str, wid: tuple) -> tuple | None:

@@ -102,8 +102,9 @@ def state_bugs(w: World, sc: Scenario) -> list[str]:
                     if (
                         etype == x.etype
                         and x.key in (None, key)
-                        and n > (x.low if x.expr else low)
-                        and n not in busy
+                        and n > low
+                        and n not in x.judged | busy
+                        and not (x.expr and m.awaits_verdict(s, r, wid, n))
                         and not any(e[0] == "event" and e[1] == n and e[2] < x.arm < n for e in s.out)
                     ):
                         out.append("I10 an event that matches an open wait was missed")

@@ -2,26 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from hashlib import sha1
-from typing import Literal
+from types import MappingProxyType
+from typing import Final, Literal
 
 from plaita.backends.rows import Rows, RunRow, WaitRow
 from plaita.backends.verbs.quota import RESUME, runnable
 from plaita.base.json import encode
-from plaita.ports.values import By, Mail
+from plaita.ports.values import By, Mail, WaitId
+
+NONE: Final[Mapping[WaitId, int]] = MappingProxyType({})
 
 
-def match(rows: Rows, run: RunRow, wait: WaitRow) -> Literal["resolved", "offered"] | None:
+def match(
+    rows: Rows, run: RunRow, wait: WaitRow, accepted: Mapping[WaitId, int] = NONE
+) -> Literal["resolved", "offered"] | None:
     """Give an open event wait the lowest event of its window that this run has not consumed.
 
     Called when a wait is armed, when a fan-out reaches it, before it is closed unanswered and when a candidate is
-    withdrawn. A wait whose filter the machine judges gets the event as a candidate, one at a time.
+    withdrawn. A wait whose filter the machine judges gets the event as a candidate, one at a time and in their order:
+    what is on offer elsewhere is judged there first, unless it is ``accepted`` there, by wait.
     """
     if wait.kind != "event" or wait.state != "open" or wait.cand is not None or run.cancel:
         return None
     number = rows.events.lowest(wait.event_type, wait.key, wait.low, None if wait.reuse else run)
-    if number is None:
+    if number is None or (wait.by_filter and awaits_verdict(rows, run, wait, number, accepted)):
         return None
     rows.waits.consume(run, number)
     data = rows.events.at(number).data
@@ -32,6 +39,23 @@ def match(rows: Rows, run: RunRow, wait: WaitRow) -> Literal["resolved", "offere
         return "offered"
     resolve(rows, run, wait, By("event", event=number), data)
     return "resolved"
+
+
+def awaits_verdict(
+    rows: Rows, run: RunRow, wait: WaitRow, below: int | None = None, accepted: Mapping[WaitId, int] = NONE
+) -> bool:
+    """Whether an event of the wait's window is on offer to another wait: refused there, it is for this one."""
+    if wait.reuse or not run.unread:
+        return False
+    waits = rows.waits.of(run)
+    for mail in rows.waits.mailbox(run):
+        is_offer = mail.kind == "candidate" and mail.wait_id != wait.wait_id and mail.wait_id not in accepted
+        if is_offer and mail.event > wait.low and (below is None or mail.event < below):
+            event = rows.events.at(mail.event)
+            is_for_it = event.event_type == wait.event_type and wait.key in (None, event.key)
+            if is_for_it and waits[mail.wait_id].cand == mail.event:
+                return True
+    return False
 
 
 def withdraw(rows: Rows, run: RunRow, wait: WaitRow, *, refused: bool) -> None:

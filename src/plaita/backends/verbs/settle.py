@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from plaita.backends.rows import OutRow, Rows, RunRow, WaitRow
 from plaita.backends.verbs.finish import Ending, close, finish
-from plaita.backends.verbs.match import match, withdraw
+from plaita.backends.verbs.match import awaits_verdict, match, withdraw
 from plaita.backends.verbs.quota import free
 from plaita.base.clock import new_id
 from plaita.ports.runs import (
@@ -27,9 +28,17 @@ from plaita.ports.runs import (
     WaitConflict,
 )  # fmt: skip
 from plaita.ports.tasks import Task
-from plaita.ports.values import By, Mail
+from plaita.ports.values import By, Mail, WaitId
 
 TASK_ID_LENGTH = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What a step says of its mailbox: read up to ``ack``, and of the candidates which events are taken, by wait."""
+
+    ack: int
+    accepted: Mapping[WaitId, int]
 
 
 def settle(rows: Rows, step: Step) -> SettleAnswer:
@@ -44,8 +53,9 @@ def settle(rows: Rows, step: Step) -> SettleAnswer:
         return _end_cancelled(rows, run, step)
     ends = isinstance(step.next, End)
     closes = _with_cuts(rows, run, step) if ends and run.armed else step.closes
+    accepted = {closing.wait_id: closing.event for closing in closes if closing.why == "event"}
     for closing in closes:
-        if not _may_close(rows, run, closing, step.ack):
+        if not _may_close(rows, run, closing, Reading(step.ack, accepted)):
             return WaitConflict(closing.wait_id)
     _accept(rows, run, step)
     if step.progress or isinstance(step.next, Park | Block):
@@ -56,7 +66,7 @@ def settle(rows: Rows, step: Step) -> SettleAnswer:
         by = By("event", event=closing.event) if closing.why == "event" else _unanswered(closing)
         close(rows, run, rows.waits.of(run)[closing.wait_id], by)
     if run.unread:
-        _read_mailbox(rows, run, step.ack)
+        _read_mailbox(rows, run, Reading(step.ack, accepted))
     for arm in step.arms:
         _arm(rows, run, arm)
     for spawn in step.spawns:
@@ -108,25 +118,30 @@ def _with_cuts(rows: Rows, run: RunRow, step: Step) -> Sequence[Closing]:
     return (*step.closes, *(Closing(wait_id, "cut") for wait_id in left))
 
 
-def _may_close(rows: Rows, run: RunRow, closing: Closing, ack: int) -> bool:
-    """Compare-and-set of one wait. An unanswered close first looks whether an event was published for it."""
+def _may_close(rows: Rows, run: RunRow, closing: Closing, reading: Reading) -> bool:
+    """Compare-and-set of one wait. An unanswered close first looks whether an event was published for it, and whether
+    one is still on offer that may become its own."""
     wait = rows.waits.of(run).get(closing.wait_id)
     if wait is None:
         raise ValueError(f"run {run.run_id!r} has no wait {closing.wait_id!r}")
     if closing.why == "read":
-        return wait.state == "resolved" and not _is_unread(rows, run, wait, ack)
+        return wait.state == "resolved" and not _is_unread(rows, run, wait, reading.ack)
     if closing.why == "event":
         return wait.state == "open" and wait.cand == closing.event
-    if wait.cand is not None and _was_read(rows, run, wait, ack):
-        withdraw(rows, run, wait, refused=True)
-    match(rows, run, wait)
-    return wait.state == "open" and wait.cand is None
+    _refuse_read(rows, run, reading)
+    match(rows, run, wait, reading.accepted)
+    is_unanswered = wait.state == "open" and wait.cand is None
+    return is_unanswered and not awaits_verdict(rows, run, wait, accepted=reading.accepted)
 
 
-def _was_read(rows: Rows, run: RunRow, wait: WaitRow, ack: int) -> bool:
-    return any(
-        m.number <= ack and m.kind == "candidate" and m.wait_id == wait.wait_id for m in rows.waits.mailbox(run)
-    )  # fmt: skip
+def _refuse_read(rows: Rows, run: RunRow, reading: Reading) -> None:
+    """Candidates that were read and that no close of the step takes are refused."""
+    for mail in rows.waits.mailbox(run) if run.unread else ():
+        is_refused = mail.kind == "candidate" and reading.accepted.get(mail.wait_id) != mail.event
+        if mail.number <= reading.ack and is_refused:
+            wait = rows.waits.of(run)[mail.wait_id]
+            if wait.cand == mail.event:
+                withdraw(rows, run, wait, refused=True)
 
 
 def _is_unread(rows: Rows, run: RunRow, wait: WaitRow, ack: int) -> bool:
@@ -140,18 +155,15 @@ def _unanswered(closing: Closing) -> By | None:
     return By("timeout") if closing.why == "timeout" else By("cut")
 
 
-def _read_mailbox(rows: Rows, run: RunRow, ack: int) -> None:
-    """Entries up to ``ack`` are read; candidates among them that no close took are refused."""
-    read = [m for m in rows.waits.mailbox(run) if m.number <= ack]
-    if not read:
-        return
-    rows.waits.unpost(run, [m.number for m in read])
+def _read_mailbox(rows: Rows, run: RunRow, reading: Reading) -> None:
+    """Entries up to ``ack`` are read. What was taken is on offer no more: others may have waited for that verdict."""
+    _refuse_read(rows, run, reading)
+    read = [m.number for m in rows.waits.mailbox(run) if m.number <= reading.ack]
+    rows.waits.unpost(run, read)
     run.unread -= len(read)
-    for mail in read:
-        if mail.kind == "candidate":
-            wait = rows.waits.of(run)[mail.wait_id]
-            if wait.cand == mail.event:
-                withdraw(rows, run, wait, refused=True)
+    if reading.accepted:
+        for wait in rows.waits.of(run).values():
+            match(rows, run, wait)
 
 
 def _arm(rows: Rows, run: RunRow, arm: Arm) -> None:

@@ -9,6 +9,7 @@ from plaita.testing.conformance.children import ChildContract
 from plaita.testing.conformance.dead_letters import DeadLetterContract
 from plaita.testing.conformance.desk import FlowContract, TaskContract
 from plaita.testing.conformance.events import EventContract
+from plaita.testing.conformance.filters import FilterContract
 from plaita.testing.conformance.inbox import InboxCells, InboxContract
 from plaita.testing.conformance.leases import LeaseContract
 from plaita.testing.conformance.queries import ProcessContract, QueryContract
@@ -19,8 +20,8 @@ from plaita.testing.conformance.stage import HandClock
 from plaita.testing.conformance.start_messages import StartMessageContract
 
 __all__ = [
-    "AdoptContract", "ChildContract", "ClaimContract", "DeadLetterContract", "EventContract", "FlowContract",
-    "HandClock", "InboxCells", "InboxContract", "LeaseContract", "LifeContract", "ProcessContract",
+    "AdoptContract", "ChildContract", "ClaimContract", "DeadLetterContract", "EventContract", "FilterContract",
+    "FlowContract", "HandClock", "InboxCells", "InboxContract", "LeaseContract", "LifeContract", "ProcessContract",
     "QueryContract", "QuotaContract", "ResumeMessageContract", "RunCells", "SettleContract",
     "StartMessageContract", "TaskContract", "WaitCells",
 ]  # fmt: skip

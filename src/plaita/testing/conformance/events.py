@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from plaita.ports.runs import Arm, Claim, Closing, Keep, Park, Settled, WaitConflict
-from plaita.ports.values import By, Mail, RunId, WaitId
+from plaita.ports.values import Mail, RunId, WaitId
 from plaita.testing.conformance.stage import RUN, WAIT, Contract, Stage, hand, listen
 
 W2 = WaitId("w2")
@@ -67,41 +67,6 @@ class EventContract(Contract):
         await self._park(stage, listen(), listen(W2, reuse=True))
         await stage.backend.publish("e", "pay", "k", b"{}")
         assert await stage.waits() == {WAIT: "resolved", W2: "resolved"}
-
-    async def test_refusing_a_reused_event_does_not_free_it_for_others(self, stage: Stage) -> None:
-        claim = await stage.keep(await stage.hold(), listen(), listen(W2, reuse=True, by_filter=True))
-        await stage.backend.publish("e", "pay", "k", b"{}")
-        claim = await stage.keep(claim, closes=(Closing(WAIT, "read"),), ack=2)
-        claim = await stage.keep(claim, listen("w3"))
-        assert claim.mailbox == ()
-
-    async def test_a_filter_wait_gets_candidates_one_at_a_time(self, stage: Stage) -> None:
-        claim = await stage.keep(await stage.hold(), listen(by_filter=True))
-        one = await stage.backend.publish("e1", "pay", "k", b"1")
-        two = await stage.backend.publish("e2", "pay", "k", b"2")
-        assert (one.matched, one.woken, two.matched) == (1, 0, 0)
-        answer = await stage.settle(claim, Keep(), ack=1)
-        assert isinstance(answer, Settled)
-        assert answer.mailbox == (Mail(2, "candidate", WAIT, b"2", two.number),)
-
-    async def test_an_accepted_candidate_closes_its_wait(self, stage: Stage) -> None:
-        claim = await stage.keep(await stage.hold(), listen(by_filter=True))
-        event = await stage.backend.publish("e", "pay", "k", b"1")
-        await stage.keep(claim, closes=(Closing(WAIT, "event", event.number),), ack=1)
-        [wait] = await stage.backend.waits(RUN, open_only=False)
-        assert (wait.state, wait.by) == ("closed", By("event", event=event.number))
-
-    async def test_a_refused_candidate_is_free_for_another_wait_of_the_run(self, stage: Stage) -> None:
-        claim = await stage.keep(await stage.hold(), listen(by_filter=True), listen(W2))
-        await stage.backend.publish("e", "pay", "k", b"1")
-        await stage.keep(claim, ack=1)
-        assert await stage.waits() == {WAIT: "open", W2: "resolved"}
-
-    async def test_a_wake_by_hand_overtakes_a_candidate(self, stage: Stage) -> None:
-        claim = await stage.keep(await stage.hold(), listen(by_filter=True))
-        await stage.backend.publish("e", "pay", "k", b"1")
-        await stage.backend.wake(RUN, WAIT, b'"hand"')
-        assert [m.data for m in (await stage.keep(claim)).mailbox] == [b'"hand"']
 
     async def test_a_timeout_decided_before_the_event_arrived_loses_to_it(self, stage: Stage) -> None:
         claim = await stage.keep(await stage.hold(), listen())

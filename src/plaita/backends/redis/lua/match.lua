@@ -195,11 +195,34 @@ local function lowest(run, wait)
   end
 end
 
--- Give an open event wait its event; one whose filter the machine judges gets it as a candidate, one at a time.
-local function match(run, wait)
+local function is_for(wait, number)
+  local row = redis.call('HMGET', event_key(number), 'type', 'key')
+  return row[1] == wait.type and (not wait.key or row[2] == wait.key)
+end
+
+-- Whether an event of the wait's window, lower than that one, is on offer to another wait: refused there, it is for
+-- this one. accepted: ids of waits that take what they are offered in this very step.
+local function awaits_verdict(run, wait, below, accepted)
+  if wait.reuse then return false end
+  for _, mail in ipairs(run.box) do
+    local number = mail[4]
+    if mail[2] == 'candidate' and mail[3] ~= wait.id and not accepted[mail[3]] and number > wait.low and number < below
+      and find_wait(run, mail[3]).cand == number and is_for(wait, number) then
+      return true
+    end
+  end
+  return false
+end
+
+local NONE = {}
+
+-- Give an open event wait its event; one whose filter the machine judges gets it as a candidate, one at a time and in
+-- their order: what is on offer elsewhere is judged there first.
+local function match(run, wait, accepted)
   if wait.kind ~= 'event' or wait.state ~= 'open' or wait.cand or run.cancel then return nil end
   local number = lowest(run, wait)
   if not number then return nil end
+  if wait.by_filter and awaits_verdict(run, wait, number, accepted or NONE) then return nil end
   consume(run, number, 1)
   if wait.by_filter then
     wait.cand = number

@@ -2,13 +2,6 @@
 --! uses rows quota match finish headers framing
 -- The only write of a holder. Everything is validated first; then the step is written as one.
 
-local function was_read(run, wait, ack)
-  for _, mail in ipairs(run.box) do
-    if mail[1] <= ack and mail[2] == 'candidate' and mail[3] == wait.id then return true end
-  end
-  return false
-end
-
 -- Whether the answer came after what the holder has read: then this is not the answer it means.
 local function is_unread(run, wait, ack)
   for _, mail in ipairs(run.box) do
@@ -17,14 +10,36 @@ local function is_unread(run, wait, ack)
   return false
 end
 
--- Compare-and-set of one wait. An unanswered close first looks whether an event was published for it.
-local function may_close(run, closing, ack)
+-- Candidates that were read and that no close of the step takes are refused.
+local function refuse_read(run, ack, accepted)
+  local read = {}
+  for _, mail in ipairs(run.box) do
+    if mail[1] <= ack and mail[2] == 'candidate' and accepted[mail[3]] ~= mail[4] then read[#read + 1] = mail end
+  end
+  for _, mail in ipairs(read) do
+    local wait = find_wait(run, mail[3])
+    if wait.cand == mail[4] then withdraw(run, wait, true) end
+  end
+end
+
+-- Compare-and-set of one wait. An unanswered close first looks whether an event was published for it, and whether one
+-- is still on offer that may become its own.
+local function may_close(run, closing, ack, accepted)
   local wait = find_wait(run, closing.wait)
   if closing.why == 'read' then return wait.state == 'resolved' and not is_unread(run, wait, ack) end
   if closing.why == 'event' then return wait.state == 'open' and wait.cand == closing.event end
-  if wait.cand and was_read(run, wait, ack) then withdraw(run, wait, true) end
-  match(run, wait)
-  return wait.state == 'open' and not wait.cand
+  refuse_read(run, ack, accepted)
+  match(run, wait, accepted)
+  return wait.state == 'open' and not wait.cand and not awaits_verdict(run, wait, math.huge, accepted)
+end
+
+-- The events that closes of the step take, by wait.
+local function accepted_by(closes)
+  local accepted = {}
+  for _, closing in ipairs(closes) do
+    if closing.why == 'event' then accepted[closing.wait] = closing.event end
+  end
+  return accepted
 end
 
 -- What only a holder's mistake can cause is refused before anything is written.
@@ -51,13 +66,12 @@ local function mistake(run, step)
   return nil
 end
 
--- Entries up to ack are read; candidates among them that no close took are refused.
-local function read_mailbox(run, ack)
-  for _, mail in ipairs(unpost(run, function(m) return m[1] <= ack end)) do
-    if mail[2] == 'candidate' then
-      local wait = find_wait(run, mail[3])
-      if wait.cand == mail[4] then withdraw(run, wait, true) end
-    end
+-- Entries up to ack are read. What was taken is on offer no more: others may have waited for that verdict.
+local function read_mailbox(run, ack, accepted)
+  refuse_read(run, ack, accepted)
+  unpost(run, function(mail) return mail[1] <= ack end)
+  if next(accepted) then
+    for _, wait in ipairs(live_waits(run)) do match(run, wait) end
   end
 end
 
@@ -176,14 +190,15 @@ local function settle(run, step)
   local wrong = mistake(run, step)
   if wrong then return redis.error_reply('MISTAKE ' .. wrong) end
   local closes = step.kind == 'end' and with_cuts(run, step) or step.closes
+  local accepted = accepted_by(closes)
   for _, closing in ipairs(closes) do
-    if not may_close(run, closing, step.ack) then return {'conflict', closing.wait} end
+    if not may_close(run, closing, step.ack, accepted) then return {'conflict', closing.wait} end
   end
   accept(run, step)
   if step.progress or step.kind == 'park' or step.kind == 'block' then run.tries = 0 end
   if step.kind ~= 'end' or step.a == 'error' then put_frames(run, step.put, step.cut) end
   for _, closing in ipairs(closes) do close(run, find_wait(run, closing.wait), closed_by(closing)) end
-  if run.unread > 0 then read_mailbox(run, step.ack) end
+  if run.unread > 0 then read_mailbox(run, step.ack, accepted) end
   for _, arm in ipairs(step.arms) do arm_wait(run, arm) end
   for _, child in ipairs(step.spawns) do spawn_child(run, child) end
   return go_on(run, step)
