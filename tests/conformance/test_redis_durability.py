@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from typing import Any
 
@@ -58,6 +59,17 @@ async def test_an_accepted_start_says_what_keeps_it(pair: tuple[RedisServer, Red
     await alone.backend.close()
     said = [level.durability for level in levels if isinstance(level, Submitted)]
     assert (said, missed(master.url)) == (["replica", "local", "local"], 1)
+
+
+async def test_many_that_wait_for_a_replica_that_is_away_wait_together(redis_url: str) -> None:
+    stage, count = stage_on(redis_url, 50), 40
+    with redis.Redis.from_url(redis_url) as client:
+        client.config_resetstat()
+        await asyncio.gather(*(stage.backend.submit(start(f"r{number}")) for number in range(count)))
+        asked = client.info("commandstats")["cmdstat_wait"]["calls"]
+    await stage.backend.close()
+    assert missed(redis_url) == count
+    assert asked < count / 4
 
 
 async def test_a_replica_has_what_was_told_before_it_is_told(pair: tuple[RedisServer, RedisServer]) -> None:

@@ -36,7 +36,7 @@ class StoreSettings:
         Setting(
             "PLAITA_DURABILITY",
             "choice",
-            "`replica`: what is accepted from outside, and the end of an execution, waits up to a second until a "
+            "`replica`: what is accepted from outside, and the end of an execution, waits two seconds at most until a "
             "replica has it. On Redis.",
             choices=("local", "replica"),
         ),

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from plaita.backends.limits import Limits
+from plaita.backends.redis.confirming import Confirming
 from plaita.backends.redis.keys import PREFIX, key
 from plaita.backends.redis.link import Link
 from plaita.backends.redis.refusals import OtherType
@@ -48,6 +49,7 @@ class Talk:
     def __init__(self, links: Links, limits: Limits, clock: Clock | None, prefix: str = PREFIX) -> None:
         self.limits = limits
         self._links, self._clock, self._prefix = links, clock, prefix
+        self._confirming = Confirming(links.edge, limits.confirm_ms)
         self._streams = limits.streams.keys(prefix)
         self._scripts = Scripts(limits, prefix=prefix, clock=SERVER_CLOCK if clock is None else GIVEN_CLOCK)
 
@@ -87,14 +89,10 @@ class Talk:
         return link.run(script, args)
 
     async def _confirmed(self) -> Durability:
-        """Whether a replica has what was written last on this connection. One that was opened since knows nothing."""
-        link = self._links.edge
-        line = link.line
+        if await self._confirming.confirmed():
+            return "replica"
         with suppress(Unavailable):
-            if await link.call("WAIT", 1, self.limits.confirm_ms) and link.line is line:
-                return "replica"
-        with suppress(Unavailable):
-            await link.call("HINCRBY", self.key("counters"), "replica_missed", 1)
+            await self.call("HINCRBY", self.key("counters"), "replica_missed", 1)
         return "local"
 
     async def call(self, *command: Arg) -> Any:
