@@ -75,6 +75,8 @@ class Stored:
 
 
 _NULLABLE: Final = ("nonce", "due", "ended", "last_nonce", "retry", "not_before")
+_TIMES: Final = ("due", "retry", "not_before")
+"""Late ones are texts."""
 _ROW: Final = tuple(field.name for field in fields(RunRow) if field.name != "run_id")
 
 
@@ -99,6 +101,7 @@ def _said(header: bytes) -> dict[str, Any]:
     """A header by names."""
     said = _records()["run"].named(decode(header))
     said |= {name: None for name in _NULLABLE if said[name] is False}
+    said |= {name: int(said[name]) for name in _TIMES if said[name] is not None}
     said["tenant"] = said["tenant"] or DEFAULT_TENANT_ID
     return said
 
@@ -226,13 +229,17 @@ def wait_row(values: list[Any]) -> WaitRow:
     said = _records()["wait"].named(values)
     return WaitRow(
         WaitId(said["id"]), said["kind"], said["node"], said["address"], said["type"], _none(said["key"]),
-        said["by_filter"], said["reuse"], said["arm"], said["low"], said["since"], _none(said["deadline"]),
+        said["by_filter"], said["reuse"], said["arm"], said["low"], said["since"], _time(said["deadline"]),
         _none(said["task"]), _none(said["child"]), said["state"], by_of(said["by"]), _none(said["cand"]),
     )  # fmt: skip
 
 
 def _none(value: Any) -> Any:
     return None if value is False else value
+
+
+def _time(value: Any) -> int | None:
+    return None if value is False else int(value)
 
 
 def by_of(value: Any) -> By | None:

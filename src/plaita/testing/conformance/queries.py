@@ -94,6 +94,19 @@ class QueryContract(Contract):
         assert (view.business_key, view.tags, view.priority, view.imports) == ("k", ("t",), 3, ("m",))
         assert (view.output, view.ended_ms, view.seq, view.slot) == (b'{"a":1}', stage.clock.now_ms(), 1, False)
 
+    async def test_times_are_exact_however_late(self, stage: Stage) -> None:
+        late = 2_000_000_000_000_001
+        await stage.backend.submit(start("later", not_before_ms=late))
+        arm = replace(listen(), deadline_ms=late + 2)
+        await stage.settle(await stage.hold(), Park(late + 1, late + 1), arms=(arm,))
+        views = {view.run_id: view for view in (await stage.backend.runs())[0]}
+        later, waiting = views[RunId("later")], views[RUN]
+        [wait] = await stage.backend.waits(RUN)
+        times = (later.not_before_ms, later.due_ms, waiting.due_ms, waiting.retry_ms, wait.deadline_ms)
+        assert times == (late, late, late + 1, late + 1, late + 2)
+        assert {type(time) for time in times} == {int}
+        assert await stage.backend.audit() == []
+
     async def test_waits_are_listed_in_the_order_they_were_armed(self, stage: Stage) -> None:
         await stage.settle(await stage.hold(), Park(None), arms=(listen("z"), hand("a"), listen("m", key=None)))
         waits = await stage.backend.waits(RUN)

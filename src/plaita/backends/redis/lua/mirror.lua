@@ -114,11 +114,12 @@ local function mirror_wait(run, wait)
   if wait.type == '' or (wait.key and wait.key ~= run.id) then return end
   local id, index = subscription_of(run, wait), subscription_correlation_key(run.id)
   if wait.state == 'open' then
+    local deadline = wait.deadline and tonumber(wait.deadline)
     redis.call('SET', subscription_key(id), '{"subscription_id":"' .. id .. '","event_type":'
       .. cjson.encode(wait.type) .. ',"filter_condition":' .. ((wait.wanted or '') == '' and '{}' or wait.wanted)
       .. ',"correlation_id":' .. cjson.encode(run.id) .. ',"flow_id":' .. cjson.encode(kind_of_run(run).flow_id)
       .. ',"node_id":' .. cjson.encode(wait.node) .. ',"created_at":' .. string.format('%.3f', wait.since / 1000)
-      .. ',"timeout":' .. (wait.deadline and string.format('%.3f', (wait.deadline - wait.since) / 1000) or 'null')
+      .. ',"timeout":' .. (deadline and string.format('%.3f', (deadline - wait.since) / 1000) or 'null')
       .. ',"tenant_id":' .. (run.tenant == 'default' and 'null' or cjson.encode(run.tenant))
       .. ',"processed_events":[]}')
     begin_anew(index)

@@ -35,11 +35,18 @@ local function remember(run)
   run.was = {place = place_of(run), due = run.due, nonce = run.nonce, status = run.status, ended = run.ended}
 end
 
+-- The encoder writes fourteen digits: a later time than that is kept as text.
+local function written_time(at)
+  return at and at >= 1e14 and string.format('%d', at) or at
+end
+
 -- A header has the waits that are not closed in it, as long as they are few; of others it has the ids.
 local function read_header(raw)
   local run = run_of(cjson.decode(raw))
   run.waits = {}
   if run.tenant == '' then run.tenant = DEFAULT_TENANT end
+  run.due, run.retry = run.due and tonumber(run.due), run.retry and tonumber(run.retry)
+  run.not_before = run.not_before and tonumber(run.not_before)
   for i, entry in ipairs(run.live) do
     if type(entry) == 'table' then
       local wait = wait_of(entry)
@@ -52,13 +59,15 @@ end
 
 local function header_text(run)
   local tenant, live, written = run.tenant, run.live, {}
+  local due, retry, not_before = run.due, run.retry, run.not_before
   for i, id in ipairs(live) do
     local wait = run.waits[id]
     written[i] = wait and wait.within and values_of_wait(wait) or id
   end
   run.tenant, run.live = tenant ~= DEFAULT_TENANT and tenant or '', written
+  run.due, run.retry, run.not_before = written_time(due), written_time(retry), written_time(not_before)
   local raw = cjson.encode(values_of_run(run))
-  run.tenant, run.live = tenant, live
+  run.tenant, run.live, run.due, run.retry, run.not_before = tenant, live, due, retry, not_before
   return raw
 end
 

@@ -90,7 +90,7 @@ local function arm_wait(run, arm)
   local wait = {
     id = arm.id, kind = arm.kind, node = arm.node, address = arm.address, type = arm.type, key = arm.key,
     by_filter = arm.by_filter, reuse = arm.reuse, arm = number, low = arm.key and run.born or number, since = now,
-    deadline = arm.deadline, task = arm.task, child = false, state = 'open', by = false, cand = false,
+    deadline = written_time(arm.deadline), task = arm.task, child = false, state = 'open', by = false, cand = false,
     wanted = arm.wanted,
   }
   add_wait(run, wait)
