@@ -77,3 +77,15 @@ def test_a_discarded_letter_is_gone(refused: Shell) -> None:
 def test_a_store_without_dead_letters_says_so(refused: Shell) -> None:
     refused.plaita("dlq discard 1 2")
     assert "no dead letters" in refused.plaita("dlq ls").err
+
+
+def test_only_a_letter_that_can_be_sent_again_offers_it(refused: Shell) -> None:
+    whole, broken = refused.plaita("dlq show 1").err, refused.plaita("dlq show 2").err
+    assert whole == "plaita dlq replay 1 sends it again, plaita dlq discard 1 throws it away\n"
+    assert broken == "plaita dlq discard 2 throws it away\n"
+
+
+def test_dead_letters_go_with_the_executions_of_their_age(refused: Shell) -> None:
+    kept, gone = (refused.plaita(f"prune --older-than {days}").out for days in (1, 0))
+    assert (kept[:1], gone[:1]) == ("0", "0") and "dead letters as old" in gone
+    assert "no dead letters" in refused.plaita("dlq ls").err

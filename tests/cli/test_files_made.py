@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.shell import Shell
+from tests.cli.shell import EXAMPLES, Shell
 
 SOURCE = 'from plaita.dsl.codeflow import flow\n\n\n@flow("x")\ndef x():\n    return 1\n'
 FLOW = "flow_id: x\nnodes:\n  - {id: s, type: start, next: e}\n  - {id: e, type: end}\n"
@@ -46,3 +46,10 @@ def test_an_empty_id_starts_nothing(shell: Shell) -> None:
     refused = shell.plaita("start x.yaml --id ''")
     assert (refused.code, "--id is empty" in refused.err) == (2, True)
     assert not Path(shell.folder / ".plaita").exists()
+
+
+def test_the_same_start_twice_says_what_the_execution_does_in_the_words_of_the_lists(shell: Shell) -> None:
+    line = f"start {EXAMPLES / 'expense.yaml'} -i employee=dora -i amount=480 --id e-1"
+    shell.plaita(line)
+    shell.plaita("wait e-1")
+    assert shell.plaita(line).err == "this start was made before; the execution is waiting\n"

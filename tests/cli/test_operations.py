@@ -108,7 +108,7 @@ def test_many_are_chosen_shown_and_only_then_acted_on(busy: Shell) -> None:
     ("line", "why"),
     [
         ("cancel", "name executions"),
-        ("cancel x --where '$status == 1' --yes", "name executions"),
+        ("cancel x --where '$status == 1' --yes", "or choose them with --where, not both"),
         ("cancel --where '$stauts == 1' --yes", "did you mean 'status'"),
         ("cancel --where '$status ==' --yes", "column 11: the expression ends where a value is expected"),
         ("ps --where '$status)'", "column 8: unexpected ')'"),
@@ -222,7 +222,8 @@ def test_publishing_says_which_nodes_the_flow_needs(shell: Shell) -> None:
 
 def test_nothing_published_and_one_removed_are_said_in_words(busy: Shell) -> None:
     assert "no flow is published" in busy.plaita("flows").err
-    assert busy.plaita("prune --older-than 0").out == "1 execution removed that ended more than 0 days ago\n"
+    told = "1 execution removed that ended more than 0 days ago, and events and dead letters as old\n"
+    assert busy.plaita("prune --older-than 0").out == told
 
 
 @pytest.mark.parametrize(

@@ -100,7 +100,7 @@ def perform(reader: Shell, block: Block) -> None:
             check_targets(block)
         case "fleet":
             with fleet(reader, block) as there:
-                until(lambda: "1 drive executions" in runs(there, "plaita doctor"))
+                until(lambda: "1 process drives executions" in runs(there, "plaita doctor"))
         case _:
             raise AssertionError(f"{block.page}: a shell block without a marker: {block.text}")
 

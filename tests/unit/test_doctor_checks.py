@@ -96,3 +96,21 @@ async def test_a_file_says_what_it_survives_and_that_it_is_sound(tmp_path: Path,
     assert found["durability"].status == status
     assert (found["file"].status, found["latency"].status) == ("ok", "ok")
     assert "free beside the store" in found["disk"].message
+
+
+async def test_what_nobody_takes_is_told_with_a_worker_of_its_queue(store: MemoryBackend) -> None:
+    await store.submit(start("r1", queue="people"))
+    await store.announce(worker("a"))
+    [left] = await findings(store, "executions")
+    assert (left.status, left.hint) == ("warning", "plaita wait r1 or plaita worker --queues people")
+
+
+async def test_processes_are_counted_in_words(store: MemoryBackend) -> None:
+    told = []
+    for name in ("a", "b"):
+        await store.announce(worker(name))
+        told += [finding.message for finding in await findings(store, "processes")]
+    assert told == [
+        "1 process drives executions: a (default)",
+        "2 processes drive executions: a (default); b (default)",
+    ]

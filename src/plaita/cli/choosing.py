@@ -30,7 +30,7 @@ SHOWN: Final = 10
 async def ids_of(desk: Desk, verb: str, ids: list[str], where: str, most: int, *, yes: bool) -> list[str]:
     """The executions to act on: those named, or those chosen, shown and confirmed."""
     if bool(ids) == bool(where):
-        raise typer.BadParameter("name executions, or choose them with --where")
+        raise typer.BadParameter(f"name executions, or choose them with --where{', not both' if ids else ''}")
     if ids:
         return ids
     found = await _chosen(desk, where, most)

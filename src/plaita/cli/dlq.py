@@ -54,7 +54,7 @@ def ls(
         )
         for one in page["items"]
     ]
-    table(("LETTER", "REASON", "DIED", "EXECUTION", ""), rows)
+    table(("LETTER", "REASON", "DIED", "EXECUTION", ""), rows, folding=("DIED", ""))
     if not rows:
         note("no dead letters")
     if page["next"]:
@@ -66,6 +66,7 @@ def show(letter: LetterId, store: Store = None, as_json: AsJson = False, debug: 
     from plaita.cli.desk import at_desk, settings_of
     from plaita.cli.screen import note, say, show_json
     from plaita.control import dead_letters
+    from plaita.ports.inbox import MESSAGE_TYPES
 
     async def work(desk: Desk) -> Shape:
         return await dead_letters.show(desk.store, letter)
@@ -79,7 +80,8 @@ def show(letter: LetterId, store: Store = None, as_json: AsJson = False, debug: 
     for deed in found["history"]:
         say(f"  {deed['at']}  {deed['action']} by {deed['by']}: {deed['result']}")
     show_json(found["message"])
-    note(f"plaita dlq replay {letter} sends it again, plaita dlq discard {letter} throws it away")
+    again = f"plaita dlq replay {letter} sends it again, " if found["type"] in MESSAGE_TYPES else ""
+    note(f"{again}plaita dlq discard {letter} throws it away")
 
 
 def replay(

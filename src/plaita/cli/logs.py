@@ -28,13 +28,18 @@ def logs(
 ) -> None:
     """Show what happened to an execution, oldest first: one line an entry, with --json one object a line."""
     from plaita.cli.desk import at_desk, settings_of
-    from plaita.cli.screen import say
+    from plaita.cli.screen import note, say
     from plaita.control.following import entries
+    from plaita.control.looking import run_of
 
     async def work(desk: Desk) -> None:
         begun: dict[str, str] = {}
         async for entry in entries(desk.store, execution_id, follow=follow):
             say(json.dumps(entry, ensure_ascii=False) if as_json else _line(entry, begun))
+        run = await run_of(desk.store, execution_id)
+        if run.blocked_reason:
+            note(f"blocked: {run.blocked_reason}")
+            note(f"  {(await desk.wording()).command('explain', execution_id)}")
 
     at_desk(work, settings_of(store), store, as_json=as_json)
 

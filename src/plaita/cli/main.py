@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import shutil
 import sys
 import traceback
 from collections.abc import Callable, Sequence
@@ -85,6 +86,7 @@ LETTER_COMMANDS: Final[tuple[tuple[Callable[..., None], str], ...]] = (
     (dlq.replay, "plaita dlq replay 1796075103249-0 --by ann"),
     (dlq.discard, "plaita dlq discard 1796075103249-0"),
 )
+WORDS_MAX: Final = 1_000
 Complaint: Final[type[Exception]] = typer.BadParameter.__mro__[2]
 """The base of everything the parser complains about."""
 
@@ -96,6 +98,10 @@ class Command(typer.core.TyperCommand):
         """The parameters, those of the parser itself among them."""
         return _untyped(super().get_params(ctx))
 
+    def get_short_help_str(self, limit: int = WORDS_MAX) -> str:
+        """Its first sentence for a list of commands, which is folded and not cut."""
+        return super().get_short_help_str(WORDS_MAX)
+
 
 class Group(typer.core.TyperGroup):
     """As ``Command``, for what has commands."""
@@ -103,6 +109,10 @@ class Group(typer.core.TyperGroup):
     def get_params(self, ctx: Any) -> list[Any]:
         """The parameters, those of the parser itself among them."""
         return _untyped(super().get_params(ctx))
+
+    def get_short_help_str(self, limit: int = WORDS_MAX) -> str:
+        """Its first sentence for a list of commands, which is folded and not cut."""
+        return super().get_short_help_str(WORDS_MAX)
 
 
 def _untyped(parameters: list[Any]) -> list[Any]:
@@ -116,6 +126,8 @@ def _no_type(ctx: object) -> None:
     """No type is shown."""
 
 
+BOXED_MIN: Final = 110
+"""How wide a terminal is whose boxes cut no name of an option."""
 _FULL: Final = frozenset((errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO))
 """What a disk says that takes no more."""
 
@@ -202,7 +214,8 @@ def _options_of(given: Sequence[str]) -> Sequence[str]:
 
 
 def _run(arguments: list[str], *, as_json: bool, debug: bool) -> int:
-    command = typer.main.get_command(build(rich=sys.stdout.isatty()))
+    wide = sys.stdout.isatty() and shutil.get_terminal_size().columns >= BOXED_MIN
+    command = typer.main.get_command(build(rich=wide))
     try:
         code = command.main(arguments, prog_name="plaita", standalone_mode=False)
     except PlaitaError as e:

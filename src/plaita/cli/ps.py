@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from plaita.control.shapes import Shape
 
 STATUSES: Final = ("queued", "running", "suspended", "completed", "error", "cancelled")
+HEADER: Final = ("EXECUTION", "FLOW", "STATUS", "STARTED", "WAITS FOR")
 SPOKEN: Final = {"waiting": "suspended", "failed": "error"}
 
 
@@ -65,13 +66,13 @@ def ps(
         (
             e["execution_id"],
             e["flow_id"],
-            "interrupted" if e["execution_id"] in still else label(e),
+            "interrupted" if e["execution_id"] in still and not e.get("blocked_reason") else label(e),
             time_cell(e["start_time"]),
             waits_in_short(e),
         )
         for e in page["items"]
     ]
-    table(("EXECUTION", "FLOW", "STATUS", "STARTED", "WAITS FOR"), rows)
+    table(HEADER, rows, folding=("FLOW", "WAITS FOR"))
     if not rows:
         note("no executions")
     if page["next"]:

@@ -6,7 +6,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 
 import typer
@@ -23,6 +23,10 @@ COLOURS = {
     "ok": typer.colors.GREEN,
 }
 
+GAP = 2
+"""Blanks between two columns of a table."""
+FOLDED_MIN = 8
+"""How narrow a folded column may become."""
 
 CONTROLS = re.compile(r"(\x1b\[(?:0|1|3[0-7])m)|[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 """Colours of our own (group 1), and control characters: C0 without tab and newline, C1, changes of direction."""
@@ -61,8 +65,11 @@ def time_cell(iso: str) -> str:
     return f"{datetime.fromisoformat(iso).astimezone():%Y-%m-%d %H:%M}" if sys.stdout.isatty() else iso
 
 
-def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Aligned columns for a person; in a pipe one line a row, columns divided by tabs, without header."""
+def table(header: Sequence[str], rows: Sequence[Sequence[str]], *, folding: Sequence[str] = ()) -> None:
+    """Aligned columns for a person; in a pipe one line a row, columns divided by tabs, without header.
+
+    On a narrow screen the columns called ``folding`` give way, so that what is copied stays in one piece.
+    """
     if not sys.stdout.isatty():
         for row in rows:
             say("\t".join(" ".join(cell.split("\n")) for cell in row))
@@ -70,12 +77,23 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    grid = Table(box=None, header_style="bold", pad_edge=False)
+    console, grid = Console(), Table(box=None, header_style="bold", pad_edge=False)
+    widths = [
+        max(len(line) for text in column for line in text.split("\n")) for column in zip(header, *rows, strict=True)
+    ]
+    kept = kept_whole(dict(zip(header, widths, strict=True)), folding, console.width)
     for title in header:
-        grid.add_column(title, overflow="fold")
+        grid.add_column(title, overflow="fold", no_wrap=title in kept)
     for row in rows:
         grid.add_row(*(_cell(text) for text in row))
-    Console().print(grid)
+    console.print(grid)
+
+
+def kept_whole(widths: Mapping[str, int], folding: Collection[str], room: int) -> frozenset[str]:
+    """The columns that are not folded: all but the ``folding`` ones, unless nothing readable is left of those."""
+    kept = frozenset(widths).difference(folding)
+    left = room - sum(widths[title] for title in kept) - GAP * (len(widths) - 1)
+    return kept if left >= FOLDED_MIN * len(folding) else frozenset()
 
 
 def _cell(text: str) -> str:

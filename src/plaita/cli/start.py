@@ -91,6 +91,7 @@ def _starter(
 
 async def _show(desk: Desk, shape: Shape, *, known: bool) -> None:
     from plaita.cli.screen import note, say, show_json
+    from plaita.cli.wording import label
     from plaita.ports.values import RunId
     from plaita.runtime.driving import is_over, is_taken
 
@@ -100,7 +101,7 @@ async def _show(desk: Desk, shape: Shape, *, known: bool) -> None:
     say(shape["execution_id"])
     view = await desk.store.run(RunId(shape["execution_id"]))
     if known:
-        note(f"this start was made before; the execution is {shape['status']}")
+        note(f"this start was made before; the execution is {label(shape)}")
     elif view is not None and not is_over(view) and not await is_taken(desk.store, view):
         wording = await desk.wording()
         note(f"queued; no worker takes the queue {view.queue!r} now:")

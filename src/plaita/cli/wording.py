@@ -44,6 +44,12 @@ class Wording:
                 return f"in {text}" if seconds > 0 else f"{text} ago"
         return "now"
 
+    def age(self, iso: str) -> str:
+        """How long ago a time is, in short: ``16m``."""
+        seconds = max(0, (self.now_ms - int(datetime.fromisoformat(iso).timestamp() * 1000)) // 1000)
+        size, word = next((step for step in STEPS if seconds >= step[0]), STEPS[-1])
+        return f"{seconds // size}{word[0]}"
+
     def execution(self, shape: Shape, tasks: dict[str, Shape]) -> list[str]:
         """What an execution is now, and what can be done."""
         name = f"{shape['flow_id']} {shape['execution_id']}"
@@ -72,9 +78,11 @@ class Wording:
         lines = [f"{status}: {name}"]
         if shape.get("not_before"):
             lines.append(f"  begins {self.when(shape['not_before'])}")
+        verb = "wait"
         if shape.get("blocked_reason"):
             lines.append(f"  blocked: {shape['blocked_reason']}")
-        return [*lines, f"  {self.command('wait', shape['execution_id'])}"]
+            verb = "explain"
+        return [*lines, f"  {self.command(verb, shape['execution_id'])}"]
 
     def _waits(self, name: str, shape: Shape, tasks: dict[str, Shape]) -> list[str]:
         lines = [f"{coloured('waiting')}: {name}"]
@@ -94,10 +102,15 @@ class Wording:
             case "event":
                 key = ("--key", wait["key"]) if "key" in wait else ()
                 return [self.command("event", "publish", wait["event_type"], *key, "--data", "{}")]
+            case "delay" if self._is_ahead(wait["deadline"]):
+                return [f"{self.command('wait', execution_id)}  # after that; a worker goes on by itself"]
             case "delay" | "child":
                 return [self.command("wait", execution_id)]
             case _:
                 return [self.command("resume", execution_id, "--wait", wait["node"], "--data", "{}")]
+
+    def _is_ahead(self, iso: str | None) -> bool:
+        return iso is not None and datetime.fromisoformat(iso).timestamp() * 1000 > self.now_ms
 
     def task(self, task: Shape) -> list[str]:
         """A task: title, content, votes, and the commands of those who may still vote."""
@@ -121,6 +134,8 @@ def label(shape: Shape) -> str:
 
 def waits_in_short(shape: Shape) -> str:
     """What an execution waits for, in one cell."""
+    if shape.get("blocked_reason"):
+        return "somebody: it is blocked"
     waits: Sequence[Json] = shape["waits"]
     return ", ".join(f"{w['node']} ({_what(w)})" for w in waits)
 

@@ -132,10 +132,11 @@ def _live(facts: Facts) -> Iterator[Reason]:
 
 def _blocked(facts: Facts) -> Reason:
     run = facts.run
-    do: tuple[Command, ...] = (("retry", run.run_id), ("cancel", run.run_id))
-    if run.due_ms is not None:
-        do = (("worker", "--import", "FILE.py"), ("cancel", run.run_id))
-    return Reason("blocked", f"nobody can move it: {run.blocked_reason}", do=do)
+    text = f"nobody can move it: {run.blocked_reason}"
+    if run.due_ms is None:
+        return Reason("blocked", text, do=(("retry", run.run_id), ("cancel", run.run_id)))
+    do: tuple[Command, ...] = (("worker", "--import", "FILE.py"), ("cancel", run.run_id))
+    return Reason("blocked", f"{text}; its log (flow_unloadable) names what is missing", do=do)
 
 
 def _held(facts: Facts) -> Reason:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, Protocol, TypeAlias
+from typing import Final, Literal, Protocol, TypeAlias
 
 from plaita.ports.events import Published
 from plaita.ports.runs import AlreadyTerminal, Cancelled, CancelRequested, NoRun, NotRetryable, Reopened, WakeAnswer
@@ -111,6 +111,10 @@ class Accepted:
 
     message_id: str
     outcome: Outcome
+
+
+MESSAGE_TYPES: Final = ("start", "resume", "event", "cancel")
+"""What a message may ask for, by its field ``type``."""
 
 
 @dataclass(frozen=True, slots=True)

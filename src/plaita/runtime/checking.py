@@ -76,7 +76,8 @@ def _processes(living: Sequence[Process]) -> Finding:
     if not living:
         return Finding("processes", "ok", "no process drives executions now")
     words = [f"{p.facts.instance or p.pid} ({p.only or ', '.join(p.queues)})" for p in living]
-    return Finding("processes", "ok", f"{len(living)} drive executions: {'; '.join(words)}")
+    count = "1 process drives" if len(living) == 1 else f"{len(living)} processes drive"
+    return Finding("processes", "ok", f"{count} executions: {'; '.join(words)}")
 
 
 def _agreement(living: Sequence[Process]) -> Iterator[Finding]:
@@ -128,7 +129,9 @@ async def _stuck(store: Backend, status: str, views: list[RunView]) -> list[Find
             "executions",
             "warning",
             f"{view.run_id} ({view.flow_id}) is {status} with something to do, and no process takes it",
-            f"{shlex.join(('plaita', 'wait', view.run_id))}, or plaita worker",
+            " or ".join(
+                shlex.join(("plaita", *words)) for words in (("wait", view.run_id), ("worker", "--queues", view.queue))
+            ),
         )
         for view in stuck[:NAMED_MAX]
     ]

@@ -126,18 +126,21 @@ async def follow(
 ) -> RunView:
     """Until it rests (or ends), whoever moves it: driven here, or watched while a live process takes it.
 
-    ``timeout_ms`` bounds all of it, ``patience_ms`` only the watching of another process.
+    ``timeout_ms`` bounds all of it, ``patience_ms`` only the watching of another process. One that stays blocked is
+    taken by none of those that live.
     """
     stop, clock = stop or asyncio.Event(), SystemClock()
-    begun = clock.elapsed_ms()
+    begun = moved = clock.elapsed_ms()
     while True:
         view = await run_of(store, execution_id)
         if is_over(view) or (how.until == "wait" and rests(view, await store.now_ms())) or stop.is_set():
             return view
-        passed = int(clock.elapsed_ms() - begun)
+        now = clock.elapsed_ms()
+        passed = int(now - begun)
+        moved = moved if view.blocked_reason else now
         if timeout_ms is not None and passed >= timeout_ms:
             return view
-        if not await is_taken_in_time(store, view):
+        if now - moved > LATE_MS or not await is_taken_in_time(store, view):
             left = None if timeout_ms is None else timeout_ms - passed
             return await drive(store, execution_id, how, stop, left)
         if patience_ms is not None and passed >= patience_ms:

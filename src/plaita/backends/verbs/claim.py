@@ -15,6 +15,8 @@ from plaita.ports.values import RunId, Token
 
 LACKING_MAX = 100
 SET_BACK_MS = 1_000
+DIGITS = 12
+"""So much of a hash is told to people."""
 WORKER_LOST = encode(
     {
         "kind": "node_error",
@@ -144,7 +146,7 @@ def _set_back(rows: Rows, run: RunRow, lacks: frozenset[str]) -> bool:
     if closure not in lacks:
         return False
     run.due = rows.now + SET_BACK_MS
-    run.blocked_reason = f"a worker could not load the definition {closure}"
+    run.blocked_reason = f"a worker could not load the definition {closure[:DIGITS]}"
     return True
 
 

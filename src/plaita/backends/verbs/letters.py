@@ -13,6 +13,7 @@ from plaita.base.ids import check_id
 from plaita.base.json import Json, encode, parse
 from plaita.base.moment import iso
 from plaita.ports.inbox import (
+    MESSAGE_TYPES,
     DeadLetter,
     Deed,
     Discarded,
@@ -27,7 +28,6 @@ from plaita.ports.values import RunId
 
 STREAM = "dead_letters"
 """What a store without the documented streams calls its dead letters."""
-_TYPES = ("start", "resume", "event", "cancel")
 _EVENTS: tuple[Json, ...] = (None, "", "event")
 
 
@@ -109,7 +109,7 @@ def plan_replay(letter: DeadLetter, asked: Replaying, stream: str) -> Plan:
         body = parse(letter.message.body)
     except InputError as e:
         return Refused("not_replayable", f"the message cannot be read: {e}")
-    if letter.truncated or not isinstance(body, dict) or body.get("type") not in _TYPES:
+    if letter.truncated or not isinstance(body, dict) or body.get("type") not in MESSAGE_TYPES:
         return Refused("not_replayable", "the message is not whole, or of no type that can be sent again")
     if letter.schema_version > letter.schema_version_max:
         text = f"it has schema_version {letter.schema_version}; {letter.schema_version_max} is understood here"

@@ -9,7 +9,7 @@ from typing import TypeAlias
 from plaita.base.errors import InputError
 from plaita.base.ids import check_id, derived_id
 from plaita.base.json import Json, encode, parse
-from plaita.ports.inbox import DeadLettered, Message, Reason
+from plaita.ports.inbox import MESSAGE_TYPES, DeadLettered, Message, Reason
 from plaita.ports.values import RunId, WaitId
 
 DETAIL_CHARS_MAX = 500
@@ -102,6 +102,10 @@ class Wanted:
 
 def read(message: Message) -> Wanted | DeadLettered:
     """Check everything that can be known without the store."""
+    if not message.body:
+        return refused(
+            "invalid_payload", "$: the message is empty; on Redis it stands in the field payload of its entry"
+        )
     try:
         body = parse(message.body)
         if not isinstance(body, dict):
@@ -199,7 +203,9 @@ def bounded(detail: str) -> str:
 
 
 def _order(message: Message, fields: Fields) -> Order | DeadLettered:
-    kind = fields.text("type")
+    kind = fields.text("type", "")
+    if not kind:
+        raise InputError("$.type", f"is missing: one of {', '.join(MESSAGE_TYPES)}")
     match kind:
         case "start":
             return _start(message, fields)
@@ -209,7 +215,7 @@ def _order(message: Message, fields: Fields) -> Order | DeadLettered:
             return _event(message, fields)
         case "cancel":
             return Stop(fields.aim())
-    return refused("unknown_type", f"$.type: {kind!r} is none of start, resume, event, cancel")
+    return refused("unknown_type", f"$.type: {kind!r} is none of {', '.join(MESSAGE_TYPES)}")
 
 
 def _start(message: Message, fields: Fields) -> Start:

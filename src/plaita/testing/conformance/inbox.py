@@ -245,6 +245,20 @@ class InboxContract(Contract):
         assert letter.detail
         assert await stage.backend.runs() == ([], "")
 
+    @pytest.mark.parametrize(
+        ("body", "detail"),
+        [
+            (b"", "$: the message is empty; on Redis it stands in the field payload of its entry"),
+            (b"{}", "$.type: is missing: one of start, resume, event, cancel"),
+            (b'{"type": "begin"}', "$.type: 'begin' is none of start, resume, event, cancel"),
+        ],
+        ids=["nothing", "no type", "no such type"],
+    )
+    async def test_a_dead_letter_says_what_its_message_lacks(self, stage: Stage, body: bytes, detail: str) -> None:
+        outcome = await send(stage, body)
+        assert isinstance(outcome, DeadLettered)
+        assert outcome.detail == detail
+
     async def test_one_bad_message_keeps_no_other_back(self, stage: Stage) -> None:
         await publish_flows(stage)
         await stage.backend.offer("bad", b"[")

@@ -133,7 +133,7 @@ local function set_back(run)
   local closure = next(lacking) and kind_of_run(run).closure
   if not closure or not lacking[closure] then return false end
   run.due = now + SET_BACK
-  run.blocked_reason = 'a worker could not load the definition ' .. closure
+  run.blocked_reason = 'a worker could not load the definition ' .. closure:sub(1, 12)
   return true
 end
 
