@@ -13,7 +13,7 @@ from plaita.backends.memory import MemoryBackend
 from plaita.base.json import decode
 from plaita.control.starting import StartOptions, publish, start_published
 from plaita.core.fingerprint import FLOW_HASH_ALGO, compute_flow_definition_hash
-from plaita.ports.runs import Reopened
+from plaita.ports.runs import HandBack, Reopened, SettleAnswer, Step
 from plaita.ports.values import RunId
 from plaita.server.worker import Worker
 from plaita.settings import load_settings
@@ -49,6 +49,18 @@ class Place:
             stop.set()
         return view
 
+    def record_steps(self) -> list[Step]:
+        """The steps that are settled from here on."""
+        steps: list[Step] = []
+        settle = self.store.settle
+
+        async def recorded(step: Step) -> SettleAnswer:
+            steps.append(step)
+            return await settle(step)
+
+        self.store.settle = recorded  # type: ignore[method-assign]
+        return steps
+
     async def begin(self) -> None:
         """An execution waits for its event."""
         await self.publish(definition())
@@ -83,6 +95,20 @@ async def test_it_ends_with_the_documented_error_where_a_change_is_refused() -> 
     assert ended.status == "error"
     assert {name: error[name] for name in documented} == documented
     assert "published anew" in error["message"] and "PLAITA_DEFINITION_CHANGE=pinned" in error["hint"]
+
+
+async def test_one_that_was_claimed_and_given_back_has_not_begun() -> None:
+    place = Place("refuse")
+    await place.publish(definition())
+    await start_published(place.store, "f", {}, StartOptions(execution_id=RUN))
+    [claim] = await place.store.claim("h.n", 1)
+    await place.store.settle(Step(RUN, claim.token, 1, "digest", {}, HandBack()))
+    await place.publish(definition(2))
+    steps = place.record_steps()
+    await place.work_until("suspended", "error")
+    assert [step.progress for step in steps] == [True]
+    await place.publish(definition())
+    assert (await place.go()).status == "completed"
 
 
 async def test_a_retry_waits_again_once_the_definition_is_there_again() -> None:

@@ -52,12 +52,12 @@ def flow() -> Callable[[str], Flow]:
 
 
 async def work(store: SqliteBackend, env: Mapping[str, str], until: Callable[[RunView], bool]) -> RunView:
-    """A process that works until the execution looks like that, and then dies with whatever is under way."""
+    """A process that works until the execution looks like that, and then dies with what it has begun."""
     worker = Worker(store, WorkerOptions(env=env, drain_ms=0))
     stop = asyncio.Event()
     working = asyncio.create_task(worker.run(stop))
     view = await store.run(RUN)
-    while view is None or not until(view):
+    while view is None or not until(view) or (view.token is not None and not worker.running):
         await worker.changed(10)
         view = await store.run(RUN)
     stop.set()

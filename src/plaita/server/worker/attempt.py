@@ -84,6 +84,7 @@ class Attempt:
         self._unread = Unread(claim.mailbox)
         self._cancel = claim.cancel
         self._lost: Lost | None = None
+        self._begins = False
         self._bell = Bell()
         self._timeline = Timeline(claim.header.run_id, deps.telemetry, deps.observer, deps.callbacks)
         self._calls = OpenCalls(deps.pool, claim.header.incarnation, self._timeline, self._bell.ring, deps.clock)
@@ -119,7 +120,7 @@ class Attempt:
 
     async def _goes_on(self) -> bool:
         """A run that has begun ends here when its definition was published anew and that is to be refused."""
-        if self.deps.definition_change == "pinned" or not self.header.seq or self._cancel:
+        if self.deps.definition_change == "pinned" or self._cancel or not await self._stored():
             return True
         error = await self._until_answered("flow", lambda: refusal_of(self.deps.store, self.header))
         while error:
@@ -143,11 +144,10 @@ class Attempt:
             trace=self._timeline.trace,
             entry=self.header.entry,
         )
-        stored = self._frames if self.header.seq else {}
-        if stored is None:
-            stored = await self._until_answered("frames", lambda: self.deps.store.frames(self.header.run_id))
+        stored = await self._stored()
         if stored is None:
             return None
+        self._frames, self._begins = None, not stored
         value = decode(self.header.input)
         self._time.take_leap()
         now = self._time.now()
@@ -173,6 +173,15 @@ class Attempt:
         self._calls.allow_only(calls)
         return machine
 
+    async def _stored(self) -> Mapping[str, bytes] | None:
+        """The frames of the last commit: none where the run has not begun, given back or not. ``None``: the claim was
+        lost."""
+        if not self.header.seq:
+            return {}
+        if self._frames is None:
+            self._frames = await self._until_answered("frames", lambda: self.deps.store.frames(self.header.run_id))
+        return self._frames
+
     async def _settle_doubts(self, machine: Run, doubts: Sequence[Call]) -> bool:
         """Repeated calls would be other requests than the first time: may all of them be made all the same?"""
         blocking = [call for call in doubts if call.node.model.on_doubt == "block"]
@@ -194,7 +203,9 @@ class Attempt:
         due = True
         while self._lost is None:
             self._begin_allowed()
-            if not (due or self._has_reason()):
+            news = self._unread or self._calls.any_returned or self._cancel
+            # In a drain with nothing under way the run is handed back.
+            if not (due or news or (self.deps.draining.is_set() and not self._calls.any_runs)):
                 due = await self._wait(machine)
                 continue
             # A cancel stands alone.
@@ -203,7 +214,7 @@ class Attempt:
             machine.now_ms += self._time.take_leap()
             effects = advance(machine, events, now_ms=self._time.now(), dice=roll())
             self._timeline.advanced(machine, effects)
-            progress = bool(events) or effects.fired or self.seq == 0
+            progress = bool(events) or effects.fired or self._begins
             step = compose(machine, effects, self._commit(effects, progress=progress))
             if isinstance(step.next, Park):
                 self._timeline.parks(machine)
@@ -224,11 +235,6 @@ class Attempt:
             due = effects.more
         _tell_lost(self.deps, self.lease_of, self.seq, self._lost)
 
-    def _has_reason(self) -> bool:
-        """News, or a drain with nothing under way: the run is handed back."""
-        news = self._unread or self._calls.any_returned or self._cancel
-        return bool(news or (self.deps.draining.is_set() and not self._calls.any_runs))
-
     def _commit(self, effects: Effects, *, progress: bool) -> Commit:
         return Commit(
             self.header,
@@ -242,7 +248,7 @@ class Attempt:
         )
 
     def _accepted(self, effects: Effects, answer: Settled | Dup) -> None:
-        self.seq = answer.seq
+        self.seq, self._begins = answer.seq, False
         self._calls.carried()
         self._hear(answer.now_ms, answer.cancel, answer.mailbox)
         for call_id in effects.drops:
