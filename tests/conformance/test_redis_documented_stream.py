@@ -62,6 +62,14 @@ def produce(server: redis.Redis, body: Any, entry: str = "*", **fields: str) -> 
     return str(server.xadd(QUEUE, carried, id=entry))
 
 
+async def given_up(stage: Stage, server: redis.Redis, *, times: int) -> None:
+    """A message that so many processes took without coming to an end with it."""
+    await stage.backend.accept(9)
+    entry = produce(server, START)
+    server.xreadgroup(GROUP, "m", {QUEUE: ">"})
+    server.xclaim(QUEUE, GROUP, "m", 0, [entry], retrycount=times)
+
+
 def letters(server: redis.Redis) -> list[dict[str, Any]]:
     entries: Any = server.xrange(DLQ)
     return [json.loads(fields["payload"]) for _, fields in entries]
@@ -121,10 +129,7 @@ async def test_a_message_of_a_process_that_died_with_it_is_taken_over(
 async def test_a_message_that_nobody_ever_finished_is_a_dead_letter(
     stage: Stage, server: redis.Redis, eager: RedisBackend
 ) -> None:
-    await stage.backend.accept(9)
-    entry = produce(server, START)
-    server.xreadgroup(GROUP, "m", {QUEUE: ">"})
-    server.xclaim(QUEUE, GROUP, "m", 0, [entry], retrycount=5)
+    await given_up(stage, server, times=5)
     [accepted] = await eager.accept(9)
     [letter] = letters(server)
     assert word(accepted.outcome) == "max_deliveries"
@@ -134,10 +139,7 @@ async def test_a_message_that_nobody_ever_finished_is_a_dead_letter(
 async def test_how_many_processes_may_try_a_message_is_a_setting(
     stage: Stage, server: redis.Redis, redis_url: str
 ) -> None:
-    await stage.backend.accept(9)
-    entry = produce(server, START)
-    server.xreadgroup(GROUP, "m", {QUEUE: ">"})
-    server.xclaim(QUEUE, GROUP, "m", 0, [entry], retrycount=2)
+    await given_up(stage, server, times=2)
     limits = limits_of(load_settings({"PLAITA_MAX_DELIVERIES": "2"}), {})
     store = RedisBackend(redis_url, limits=replace(limits, claim_min_idle_ms=0))
     [accepted] = await store.accept(9)
