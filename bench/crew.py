@@ -15,6 +15,7 @@ import redis
 
 import bench.nodes
 from plaita import Flow
+from plaita.backends.limits import Limits
 from plaita.backends.redis import RedisBackend
 from plaita.base.json import parse
 from plaita.control.starting import StartOptions, start_flow
@@ -27,13 +28,13 @@ COMPLETED = "plaita:runs:status:completed"
 
 class Crew:
     """``processes`` workers on an empty store, ``supervised`` by one parent or each on its own. Counts of executions
-    it waits for are those that ended in it."""
+    it waits for are those that ended in it. ``limits``: those of the store that starts executions."""
 
-    def __init__(self, url: str, processes: int = 1, *, supervised: bool = False) -> None:
+    def __init__(self, url: str, processes: int = 1, *, supervised: bool = False, limits: Limits | None = None) -> None:
         self.url, self.processes, self.supervised = url, processes, supervised
         self.client: Any = redis.Redis.from_url(url, decode_responses=True)
         self.client.flushall()
-        self.store = RedisBackend(url)
+        self.store = RedisBackend(url, limits=limits)
         self.workers: list[subprocess.Popen[bytes]] = []
 
     async def __aenter__(self) -> Crew:

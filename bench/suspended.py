@@ -1,4 +1,7 @@
-"""A hundred thousand executions that wait: what they take on the server, how fast one event wakes them all."""
+"""A hundred thousand executions that wait: what they take on the server, how fast one event wakes them all.
+
+Once with what Redis shows programs of the published system of each, once without.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +11,11 @@ import time
 from bench.beside import AOF
 from bench.crew import Crew
 from plaita import Flow
+from plaita.backends.limits import Limits
 from tests.servers import redis_server
 
 COUNT = 100_000
+SHOWN = {"all": Limits(), "none": Limits(mirrored=False)}
 WAITS = "plaita:runs:status:suspended"
 LONG_US = 500
 """Commands that take longer are looked at."""
@@ -25,8 +30,8 @@ def _flow() -> Flow:
     return Flow.model_validate({"flow_id": "waits", "nodes": nodes})
 
 
-async def _measure(url: str) -> list[str]:
-    async with Crew(url) as crew:
+async def _measure(url: str, limits: Limits) -> list[str]:
+    async with Crew(url, limits=limits) as crew:
         flow, client = _flow(), crew.client
         client.config_set("slowlog-log-slower-than", LONG_US)
         await crew.start(flow, [{}])
@@ -54,5 +59,11 @@ async def _measure(url: str) -> list[str]:
 
 def run() -> list[str]:
     """The lines of the report."""
-    with redis_server(*AOF) as url:
-        return ["waiting executions on Redis, AOF everysec, one run", *asyncio.run(_measure(url))]
+    lines = []
+    for name, limits in SHOWN.items():
+        with redis_server(*AOF) as url:
+            lines += [
+                f"waiting executions on Redis, AOF everysec, one run, documented keys: {name}",
+                *asyncio.run(_measure(url, limits)),
+            ]
+    return lines

@@ -14,11 +14,11 @@ import redis
 from plaita.backends.limits import Limits
 from plaita.backends.redis import RedisBackend
 from plaita.base.moment import iso
-from plaita.ports.runs import End, HandBack, Keep, Park
+from plaita.ports.runs import Closing, End, HandBack, Keep, Park, Tombstoned
 from plaita.ports.values import RunId
 from plaita.storage.base import ExecutionState
 from plaita.testing.conformance import HandClock
-from plaita.testing.conformance.stage import START_MS, Stage, hand, start
+from plaita.testing.conformance.stage import START_MS, WAIT, Stage, hand, listen, start
 
 DAY_SECONDS = 86_400
 ROW = "plaita:execution:r"
@@ -218,3 +218,44 @@ async def test_times_are_written_as_everywhere_else(redis_url: str, keys: redis.
     await store.submit(start())
     await store.close()
     assert row(keys)["start_time"] == iso(at_ms)
+
+
+async def test_a_store_that_shows_nothing_writes_no_documented_key_of_an_execution(
+    redis_url: str, keys: redis.Redis, clock: HandClock
+) -> None:
+    store = RedisBackend(redis_url, clock, limits=Limits(mirrored=False))
+    stage = Stage(store, clock)
+    seen: set[str] = set()
+    claim = await stage.hold()
+    seen |= set(keys.keys("*"))
+    await stage.settle(claim, Park(None), arms=(listen(key=None),))
+    seen |= set(keys.keys("*"))
+    await store.publish("e", "pay", None, b"{}")
+    [claim] = await stage.take()
+    await stage.settle(claim, End("error", error=ERROR), ack=1, closes=(Closing(WAIT, "read"),))
+    await store.reopen(RunId("r"))
+    seen |= set(keys.keys("*"))
+    [claim] = await stage.take()
+    await stage.settle(claim, End("completed", b"1"))
+    await store.delete(RunId("r"))
+    seen |= set(keys.keys("*"))
+    refused = await store.submit(start())
+    await store.close()
+    assert [key for key in seen if re.search(r":(execution|subscription|exec_tombstone):", key)] == []
+    assert isinstance(refused, Tombstoned)
+
+
+async def test_what_is_shown_of_an_execution_is_decided_at_its_start(
+    redis_url: str, keys: redis.Redis, clock: HandClock
+) -> None:
+    silent = Stage(RedisBackend(redis_url, clock, limits=Limits(mirrored=False)), clock)
+    telling = Stage(RedisBackend(redis_url, clock), clock)
+    await silent.backend.submit(start("a"))
+    await telling.backend.submit(start("b"))
+    for claim, other in zip(await telling.take(2), (telling, silent), strict=True):
+        await other.settle(claim, Park(None), arms=(hand(),))
+    await silent.backend.close()
+    await telling.backend.close()
+    shown = [key.removeprefix("plaita:execution:") for key in keys.keys("plaita:execution:*")]
+    assert sorted(shown) == ["b", "fencegen:b", "index"]
+    assert row(keys, "plaita:execution:b")["status"] == "suspended"

@@ -28,6 +28,7 @@ def limits_of(settings: Settings, environ: Mapping[str, str], streams: Streams |
         deliveries_max=settings.worker.attempts_max,
         dlq_max=store.dlq_max_len,
         history_max=store.history_max_len,
+        mirrored=store.documented_keys == "all",
         confirm_ms=CONFIRM_MS if store.durability == "replica" else 0,
         streams=named,
         fleet=_fleet(settings, environ, named),

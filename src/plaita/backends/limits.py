@@ -50,12 +50,12 @@ class Limits:
     (0: none is too old).
     ``lock_wait_ms``: how long a verb waits while another process writes.
 
-    On Redis, ``history_max``: how many entries of its history a run keeps, the newest ones; ``row_ttl_ms``: how long
-    the documented row of an ended run is kept; ``claim_min_idle_ms``: when a message is taken from a process that took
-    it and never came to an end; ``deliveries_max``: so many processes may try that; ``dlq_max``: how many entries the
-    documented stream of dead letters has; ``confirm_ms``: how long what comes from outside waits for a replica (0:
-    not); ``streams``: what the documented streams are called; ``fleet``: what messages are stamped with and compared
-    with.
+    On Redis, ``history_max``: how many entries of its history a run keeps, the newest ones; ``mirrored``: whether runs
+    that start are shown in the documented keys; ``row_ttl_ms``: how long the documented row of an ended run is kept;
+    ``claim_min_idle_ms``: when a message is taken from a process that took it and never came to an end;
+    ``deliveries_max``: so many processes may try that; ``dlq_max``: how many entries the documented stream of dead
+    letters has; ``confirm_ms``: how long what comes from outside waits for a replica (0: not); ``streams``: what the
+    documented streams are called; ``fleet``: what messages are stamped with and compared with.
     """
 
     lease: LeasePlan = DEFAULT_LEASE
@@ -76,6 +76,7 @@ class Limits:
     deliveries_max: int = 5
     dlq_max: int = 1_000
     history_max: int = 10_000
+    mirrored: bool = True
     confirm_ms: int = 0
     streams: Streams = Streams()
     fleet: Fleet = Fleet()

@@ -108,6 +108,16 @@ class StoreSettings:
             most=10_000_000,
         ),
     )
+    documented_keys: Literal["all", "none"] = declare(
+        "all",
+        Setting(
+            "PLAITA_DOCUMENTED_KEYS",
+            "choice",
+            "What Redis shows programs of release 0.63 of executions that start now: their rows, leases and waits, or "
+            "nothing, in two fifths less memory.",
+            choices=("all", "none"),
+        ),
+    )
     claim_min_idle_ms: int = declare(
         60_000,
         Setting(

@@ -214,6 +214,7 @@ def _limits(limits: Limits) -> str:
         "generation": limits.generation_ms,
         "row_ttl": limits.row_ttl_ms,
         "history": limits.history_max,
+        "mirrored": "true" if limits.mirrored else "false",
         "message_age": limits.message_age_ms or "math.huge",
         "family": lua_text(limits.fleet.family),
         "epoch": lua_text(limits.fleet.epoch),

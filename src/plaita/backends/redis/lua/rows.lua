@@ -110,7 +110,7 @@ local function add_run(start)
     blocked_reason = '', reopened = false, submitted = now, failures = 0, wakeups = 0, lost_worker = false,
     box = {}, live = {}, waits = {}, consumed = {}, consumed_beside = false, frames_beside = false,
     not_before = type(facts.not_before) == 'number' and facts.not_before, business_key = facts.business_key,
-    tags = facts.tags, hidden = not facts.mirrored, shared = facts,
+    tags = facts.tags, hidden = not (facts.mirrored and LIMITS.mirrored), shared = facts,
     was = {place = false, due = false, nonce = false, status = false, ended = false},
   }
   if start.input ~= NO_INPUT then redis.call('HSET', run_key(run.id), 'in', start.input) end
