@@ -346,8 +346,9 @@ async def test_a_server_that_stops_answering_is_given_up(tmp_path: Path, monkeyp
         # More than the sockets hold: the send itself waits for a server that does not read.
         lost = [link.call("ECHO", b"x" * 900_000) for _ in range(8)]
         await asyncio.wait(lost)
-        # What had not left yet went over the next connection.
-        assert {type(one.exception()) for one in lost} == {Unavailable, type(None)}
+        # What had not left yet went over the next connection. How much that is differs between releases of Python.
+        assert Unavailable in (kinds := {type(one.exception()) for one in lost})
+        assert kinds <= {Unavailable, type(None)}
         assert await link.call("ECHO", "a") == b"a"
 
 

@@ -152,11 +152,11 @@ def test_a_text_beyond_the_depth_is_refused_where_it_becomes_too_deep(depth: int
 
 
 def test_a_comma_too_many_is_read_as_yaml_with_a_warning() -> None:
-    document = read_document('{\n  "a": [1e3, 2],\n}')
+    document = read_document('{\n\n  "a": [1e3, 2],}')
     assert document.value == {"a": [1000.0, 2]}
     (issue,) = document.issues
     assert (issue.severity, issue.code, issue.line) == ("warning", "json_read_as_yaml", 3)
-    assert document.locate("$.a[1]") == (2, 14)
+    assert document.locate("$.a[1]") == (3, 14)
 
 
 def test_the_named_format_is_not_guessed() -> None:
