@@ -223,7 +223,7 @@ def worker_name(settings: Settings) -> str:
 
 
 def _facts(settings: Settings) -> Facts:
-    worker = settings.worker
+    worker, store = settings.worker, settings.store
     setup: dict[str, str | int | float | bool] = {
         "version": VERSION,
         "lease_ttl_seconds": worker.lease_ttl_seconds,
@@ -232,6 +232,10 @@ def _facts(settings: Settings) -> Facts:
         "definition_change": worker.definition_change,
         "execution_deadline_seconds": settings.engine.execution_deadline_seconds,
         "timezone": settings.engine.timezone,
-        "retention_days": settings.store.retention_days,
+        "tenant_running_max": settings.messages.tenant_running_max,
+        "durability": store.durability,
+        "retention_days": store.retention_days,
+        "history_max_len": store.history_max_len,
+        "documented_keys": store.documented_keys,
     }
     return Facts(worker_name(settings), host_address(), version=VERSION, listed=worker.registry, setup=setup)

@@ -227,18 +227,18 @@ async def test_a_store_that_shows_nothing_writes_no_documented_key_of_an_executi
     stage = Stage(store, clock)
     seen: set[str] = set()
     claim = await stage.hold()
-    seen |= set(keys.keys("*"))
+    seen |= set(map(str, keys.keys("*")))
     await stage.settle(claim, Park(None), arms=(listen(key=None),))
-    seen |= set(keys.keys("*"))
+    seen |= set(map(str, keys.keys("*")))
     await store.publish("e", "pay", None, b"{}")
     [claim] = await stage.take()
     await stage.settle(claim, End("error", error=ERROR), ack=1, closes=(Closing(WAIT, "read"),))
     await store.reopen(RunId("r"))
-    seen |= set(keys.keys("*"))
+    seen |= set(map(str, keys.keys("*")))
     [claim] = await stage.take()
     await stage.settle(claim, End("completed", b"1"))
     await store.delete(RunId("r"))
-    seen |= set(keys.keys("*"))
+    seen |= set(map(str, keys.keys("*")))
     refused = await store.submit(start())
     await store.close()
     assert [key for key in seen if re.search(r":(execution|subscription|exec_tombstone):", key)] == []
@@ -256,6 +256,6 @@ async def test_what_is_shown_of_an_execution_is_decided_at_its_start(
         await other.settle(claim, Park(None), arms=(hand(),))
     await silent.backend.close()
     await telling.backend.close()
-    shown = [key.removeprefix("plaita:execution:") for key in keys.keys("plaita:execution:*")]
+    shown = [str(key).removeprefix("plaita:execution:") for key in keys.keys("plaita:execution:*")]
     assert sorted(shown) == ["b", "fencegen:b", "index"]
     assert row(keys, "plaita:execution:b")["status"] == "suspended"

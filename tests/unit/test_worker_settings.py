@@ -165,3 +165,20 @@ async def test_doctor_says_what_a_store_survives(tmp_path: Path) -> None:
         [durability] = [c for c in await check(store, settings) if c.name == "durability"]
         assert durability.status == status
     await file.close()
+
+
+@pytest.mark.parametrize(
+    ("variable", "value"),
+    [
+        ("PLAITA_TENANT_MAX_RUNNING", "3"),
+        ("PLAITA_DURABILITY", "replica"),
+        ("PLAITA_EXECUTION_STATE_TTL_DAYS", "3"),
+        ("PLAITA_HISTORY_MAX_LEN", "300"),
+        ("PLAITA_DOCUMENTED_KEYS", "none"),
+    ],
+)
+def test_a_worker_says_under_which_limits_of_the_store_it_works(variable: str, value: str) -> None:
+    usual = worker_options(load_settings({}), named=True).facts.setup
+    changed = worker_options(load_settings({variable: value}), named=True).facts.setup
+    [differs] = [name for name in usual if usual[name] != changed[name]]
+    assert str(changed[differs]) == value
