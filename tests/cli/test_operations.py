@@ -222,7 +222,9 @@ def test_publishing_says_which_nodes_the_flow_needs(shell: Shell) -> None:
 
 def test_nothing_published_and_one_removed_are_said_in_words(busy: Shell) -> None:
     assert "no flow is published" in busy.plaita("flows").err
-    told = "1 execution removed that ended more than 0 days ago, and events and dead letters as old\n"
+    told = (
+        "1 execution removed that ended more than 0 days ago, and events, unused definitions and dead letters as old\n"
+    )
     assert busy.plaita("prune --older-than 0").out == told
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import sqlite3
+from contextlib import closing
 
 import pytest
 import typer
@@ -179,6 +181,17 @@ def test_prune_removes_what_has_ended_and_leaves_what_lives(shell: Shell) -> Non
     assert shell.plaita("prune --older-than 0 --json").json == {"pruned": 1}
     [left] = shell.plaita("ps --json").json["items"]
     assert left["status"] == "queued"
+
+
+def test_a_flow_that_was_pruned_with_its_executions_is_started_again_from_its_file(shell: Shell) -> None:
+    shell.write("echo.yaml", ECHO)
+    shell.plaita("run echo.yaml")
+    with closing(sqlite3.connect(shell.folder / ".plaita" / "plaita.db", isolation_level=None)) as db:
+        db.execute("UPDATE uses SET at = 0")
+        shell.plaita("prune --older-than 0")
+        assert db.execute("SELECT count(*) FROM closures").fetchone() == (0,)
+    started = shell.plaita("start echo.yaml").out.strip()
+    assert shell.plaita(f"wait {started} --json").json["status"] == "completed"
 
 
 def test_settings_of_the_directory_name_imports_beside_it(shell: Shell) -> None:

@@ -18,6 +18,7 @@ from plaita.testing.conformance import (
     InboxContract,
     LeaseContract,
     LifeContract,
+    NeededContract,
     ProcessContract,
     QueryContract,
     QuotaContract,
@@ -26,6 +27,7 @@ from plaita.testing.conformance import (
     SettleContract,
     StartMessageContract,
     TaskContract,
+    UnusedContract,
     WaitCells,
 )
 from plaita.testing.conformance.queries import KEPT
@@ -118,6 +120,14 @@ class TestTask(Memory, TaskContract):
 
 
 class TestFlow(Memory, FlowContract):
+    pass
+
+
+class TestUnused(Memory, UnusedContract):
+    pass
+
+
+class TestNeeded(Memory, NeededContract):
     pass
 
 

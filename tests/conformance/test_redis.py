@@ -21,6 +21,7 @@ from plaita.testing.conformance import (
     InboxContract,
     LeaseContract,
     LifeContract,
+    NeededContract,
     ProcessContract,
     QueryContract,
     QuotaContract,
@@ -29,6 +30,7 @@ from plaita.testing.conformance import (
     SettleContract,
     StartMessageContract,
     TaskContract,
+    UnusedContract,
     WaitCells,
 )
 from plaita.testing.conformance.queries import KEPT
@@ -127,6 +129,14 @@ class TestTask(OnRedis, TaskContract):
 
 
 class TestFlow(OnRedis, FlowContract):
+    pass
+
+
+class TestUnused(OnRedis, UnusedContract):
+    pass
+
+
+class TestNeeded(OnRedis, NeededContract):
     pass
 
 

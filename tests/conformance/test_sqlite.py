@@ -22,6 +22,7 @@ from plaita.testing.conformance import (
     InboxContract,
     LeaseContract,
     LifeContract,
+    NeededContract,
     ProcessContract,
     QueryContract,
     QuotaContract,
@@ -30,6 +31,7 @@ from plaita.testing.conformance import (
     SettleContract,
     StartMessageContract,
     TaskContract,
+    UnusedContract,
     WaitCells,
 )
 from plaita.testing.conformance.queries import KEPT
@@ -129,6 +131,14 @@ class TestTask(Sqlite, TaskContract):
 
 
 class TestFlow(Sqlite, FlowContract):
+    pass
+
+
+class TestUnused(Sqlite, UnusedContract):
+    pass
+
+
+class TestNeeded(Sqlite, NeededContract):
     pass
 
 

@@ -7,18 +7,19 @@ from pathlib import Path
 
 import pytest
 
-from plaita.backends.limits import Limits
+from plaita.backends.limits import SPARED_MS, Limits
 from plaita.backends.rows import Rows
 from plaita.backends.sqlite import SqliteBackend
 from plaita.backends.sqlite.connection import unavailable
-from plaita.backends.sqlite.schema import APPLICATION_ID, VERSION
+from plaita.backends.sqlite.schema import APPLICATION_ID, MIGRATIONS, VERSION
+from plaita.backends.sqlite.shelf import SPARE
 from plaita.backends.verbs.accept import accept
 from plaita.base.errors import Unavailable
 from plaita.ports.inbox import Started
 from plaita.ports.runs import Arm, Keep, Settled, Stale, Step, Submitted
 from plaita.ports.values import RunId
 from plaita.testing.conformance import HandClock
-from plaita.testing.conformance.stage import Stage, hand, start
+from plaita.testing.conformance.stage import START_MS, Stage, hand, start
 
 
 @pytest.fixture
@@ -290,3 +291,51 @@ async def test_a_hint_notices_what_another_connection_wrote(path: Path) -> None:
         await hint
     await one.close()
     await two.close()
+
+
+async def test_starts_of_one_flow_after_the_other_note_its_use_once(path: Path) -> None:
+    clock = HandClock()
+    store = SqliteBackend(path, clock)
+    await store.put_closure("closure", b"{}")
+    other = sqlite3.connect(path)
+    before = other.execute("PRAGMA data_version").fetchone()
+    clock.advance(SPARED_MS // 2)
+    await store.put_closure("closure", b"{}")
+    assert other.execute("PRAGMA data_version").fetchone() == before
+    clock.advance(1)
+    await store.put_closure("closure", b"{}")
+    assert other.execute("SELECT at FROM uses").fetchall() == [(clock.now_ms(),)]
+    other.close()
+    await store.close()
+
+
+def test_who_has_a_definition_is_looked_up_in_an_index(path: Path) -> None:
+    store = SqliteBackend(path)
+    plan = store._sqlite._db.execute(f"EXPLAIN QUERY PLAN {SPARE}", (0, 1)).fetchall()
+    store._sqlite.close()
+    steps = [step for _, _, _, step in plan]
+    assert "SEARCH starts USING COVERING INDEX starts_closure (closure=?)" in steps
+    assert [step for step in steps if step.startswith("SCAN")] == ["SCAN uses", "SCAN flows", "SCAN outbox"]
+
+
+async def test_definitions_of_an_older_store_were_used_when_it_was_last_heard_of(tmp_path: Path) -> None:
+    path = tmp_path / "old.db"
+    db = sqlite3.connect(path, isolation_level=None)
+    db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+    for version in range(4):
+        MIGRATIONS[version](db)
+    db.execute("PRAGMA user_version = 4")
+    db.execute("UPDATE store SET contact = ?", (START_MS,))
+    db.execute("INSERT INTO closures VALUES ('closure', '{}')")
+    clock = HandClock(START_MS + SPARED_MS)
+    store = SqliteBackend(path, clock)
+    # A process of that version still has the file open.
+    db.execute("INSERT OR IGNORE INTO closures VALUES ('late', '{}')")
+    db.close()
+    await store.prune(clock.now_ms())
+    assert await store.closure("closure") is not None
+    clock.advance(1)
+    await store.prune(clock.now_ms())
+    assert await store.closure("closure") is None
+    assert await store.closure("late") is not None
+    await store.close()

@@ -12,7 +12,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from plaita.backends.redis.scripts import sources
-from plaita.testing.conformance import ChildContract, EventContract, FilterContract, RunCells
+from plaita.testing.conformance import (
+    ChildContract,
+    EventContract,
+    FilterContract,
+    NeededContract,
+    RunCells,
+    UnusedContract,
+)
 
 
 @dataclass(frozen=True)
@@ -234,6 +241,18 @@ SCRIPT_BUGS = (
         "post(run, 'timeout', wait, 'null', 0)",
         "post(run, 'timeout', live_waits(run)[1], 'null', 0)",
     ),
+    ScriptBug("kind_goes_with_the_first", "starts", "-1) == 0 then", "-1) >= 0 then"),
+    ScriptBug("kind_outlives_the_last", "burying", "  let_go_kind(run.kind)\n", ""),
+    ScriptBug(
+        "promise_keeps_no_kind",
+        "settling",
+        "local kind = keep_kind(cjson.decode(child.facts))",
+        "local kind = false",
+    ),
+    ScriptBug("promise_keeps_its_kind", "outbox", "  if at[9] then let_go_kind(at[9]) end\n", ""),
+    ScriptBug("start_is_no_use", "starts", "  use_closure(facts.closure)\n", ""),
+    ScriptBug("storing_is_no_use", "put_closure", "'GT', now", "'NX', now"),
+    ScriptBug("replaced_at_once", "publish_flow", "if replaced then use_closure(", "if false then use_closure("),
     ScriptBug("no_grace", "claim", "local takeovers = contact() <= now", "local takeovers = contact() >= 0"),
 )
 
@@ -306,6 +325,21 @@ CONTRACTS = {
         (),
     ),
     "taken_no_rematch": (FilterContract, "test_when_a_filter_takes_an_event_the_others_judge_the_next", ()),
+    "kind_goes_with_the_first": (NeededContract, "test_one_of_two_runs_keeps_it_alone", ()),
+    "kind_outlives_the_last": (NeededContract, "test_one_of_two_runs_keeps_it_alone", ()),
+    "promise_keeps_no_kind": (
+        NeededContract,
+        "test_a_child_that_is_promised_keeps_it_after_its_parent_is_gone",
+        (),
+    ),
+    "promise_keeps_its_kind": (NeededContract, "test_a_child_that_may_not_start_keeps_nothing", ()),
+    "start_is_no_use": (UnusedContract, "test_a_start_without_storing_it_makes_it_young_again", ()),
+    "storing_is_no_use": (UnusedContract, "test_one_that_is_stored_again_is_young_again", ()),
+    "replaced_at_once": (
+        UnusedContract,
+        "test_whoever_looked_a_version_up_may_still_start_it_after_another_took_its_place",
+        (),
+    ),
     "fanout_cursor_lost": (EventContract, "test_a_fan_out_beyond_the_first_chunk_is_carried_on_by_claims", ()),
 }
 """Tests of the conformance suite that fail, with their parameters."""

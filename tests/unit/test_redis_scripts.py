@@ -15,7 +15,9 @@ from plaita.backends.redis.scripts import Scripts, Source, read_source, sources
 
 LINE_MAX = 120
 VERBS = sorted(name for name, source in sources().items() if source.is_verb)
-REFUSED_AT_MAXMEMORY = {"accept", "adopt", "decide", "offer", "publish", "publish_flow", "replay", "submit", "wake"}
+REFUSED_AT_MAXMEMORY = {
+    "accept", "adopt", "decide", "offer", "publish", "publish_flow", "put_closure", "replay", "submit", "wake",
+}  # fmt: skip
 
 
 EVERYTHING = "".join(source.text for source in sources().values())

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 from plaita.base.duration import DAY_MS
 from plaita.policy.lease import DEFAULT_LEASE, LeasePlan
+
+SPARED_MS: Final = 3_600_000
+"""A closure that nobody needs goes when it was unused for so long before the time that ``prune`` is given: between
+storing it and what it is stored for lies a moment. A store may note a use as half of that earlier."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -327,8 +327,17 @@ class TaskTable(Protocol):
 class ShelfTable(Protocol):
     """Definitions and processes: no part of the protocol, in the same store."""
 
-    def put_closure(self, closure: str, document: bytes) -> None: ...
+    def put_closure(self, closure: str, document: bytes, at_ms: int) -> None:
+        """Keep a closure that is used at that time."""
+
+    def use_closure(self, closure: str, at_ms: int) -> None:
+        """Note that a closure was used, if it is there. A use may be noted as half of ``SPARED_MS`` earlier."""
+
     def closure(self, closure: str) -> bytes | None: ...
+    def forget_closures(self, older_than_ms: int, limit: int) -> int:
+        """Drop so many closures that were used last before that time and that no version, run or promised child has;
+        answers how many there were."""
+
     def put_flow(self, version: FlowVersion) -> None: ...
     def flow(self, flow_id: str, version: str) -> FlowVersion | None: ...
     def versions(self, flow_id: str) -> list[FlowVersion]: ...

@@ -18,7 +18,10 @@ def prune(
     as_json: AsJson = False,
     debug: Debug = False,
 ) -> None:
-    """Remove executions that ended before the retention, and events and dead letters as old; live executions stay."""
+    """Remove executions that ended before the retention, and events, dead letters and unused definitions as old.
+
+    Live executions, published flows and the definitions of both stay.
+    """
     from plaita.cli.desk import at_desk, settings_of
     from plaita.cli.screen import say, show_json
     from plaita.control import keeping
@@ -30,7 +33,7 @@ def prune(
         show_json({"pruned": count})
     else:
         removed, ago = (_counted(count, "execution"), _counted(kept, "day"))
-        say(f"{removed} removed that ended more than {ago} ago, and events and dead letters as old")
+        say(f"{removed} removed that ended more than {ago} ago, and events, unused definitions and dead letters as old")
 
 
 def _counted(count: int, what: str) -> str:

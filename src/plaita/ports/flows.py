@@ -15,10 +15,15 @@ class FlowVersion:
 
 
 class FlowStore(Protocol):
-    """A closure is immutable: its hash covers the documents and the manifest."""
+    """A closure is immutable: its hash covers the documents and the manifest.
+
+    It stays while a published version, a run or a promised child has it. ``prune`` removes one that nothing has and
+    that was neither stored nor started with since the time it is given; one that was within the half hour before that
+    stays as well: what it was stored for may be on its way.
+    """
 
     async def put_closure(self, closure: str, document: bytes) -> None:
-        """Store a closure under its hash; storing it again changes nothing."""
+        """Store a closure under its hash. Storing it again changes nothing but when it was used last."""
 
     async def closure(self, closure: str) -> bytes | None:
         """The stored closure."""

@@ -393,4 +393,4 @@ class RunStore(Protocol):
         fan-out is one. How many there were; every claim does it too."""
 
     async def prune(self, older_than_ms: int) -> int:
-        """Remove terminal runs that ended before that time; answers how many."""
+        """Remove terminal runs that ended before that time, and closures that nobody needs; answers how many runs."""

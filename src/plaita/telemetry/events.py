@@ -183,7 +183,7 @@ ALERT_DROPPED: Final[Event] = declare(
 
 # Care of the store.
 RUNS_PRUNED: Final[Event] = declare(
-    "runs_pruned", "info", "Executions past their retention were removed, and old events that nobody can wait for.",
+    "runs_pruned", "info", "Executions past their retention were removed, and old events and definitions nobody needs.",
     "count", metric=Metric("plaita_runs_pruned", "sum", "count"),
 )  # fmt: skip
 

@@ -43,8 +43,26 @@ class MemoryShelf:
     def __init__(self, tables: Tables, journal: Journal) -> None:
         self._tables, self._journal = tables, journal
 
-    def put_closure(self, closure: str, document: bytes) -> None:
+    def put_closure(self, closure: str, document: bytes, at_ms: int) -> None:
         self._journal.put(self._tables.closures, closure, document)
+        self.use_closure(closure, at_ms)
+
+    def use_closure(self, closure: str, at_ms: int) -> None:
+        if closure in self._tables.closures:
+            self._journal.put(self._tables.uses, closure, max(at_ms, self._tables.uses.get(closure, 0)))
+
+    def forget_closures(self, older_than_ms: int, limit: int) -> int:
+        kept = {
+            *(version.closure for version in self._tables.flows.values()),
+            *(run.start.start.closure for run in self._tables.belongings.values()),
+            *(entry.submission.closure for entry in self._tables.outbox.values() if entry.submission is not None),
+        }
+        unused = [closure for closure, at_ms in self._tables.uses.items() if at_ms < older_than_ms]
+        spare = [closure for closure in unused if closure not in kept][:limit]
+        for closure in spare:
+            self._journal.cut(self._tables.closures, closure)
+            self._journal.cut(self._tables.uses, closure)
+        return len(spare)
 
     def closure(self, closure: str) -> bytes | None:
         return self._tables.closures.get(closure)

@@ -34,7 +34,8 @@ class Belongings:
 
 @dataclass(slots=True)
 class Tables:
-    """Everything a memory store holds. ``due`` indexes the live runs somebody must look at."""
+    """Everything a memory store holds. ``due`` indexes the live runs somebody must look at; ``uses`` says when each
+    closure was used last."""
 
     runs: dict[int, RunRow] = field(default_factory=dict)
     ids: dict[RunId, int] = field(default_factory=dict)
@@ -54,6 +55,7 @@ class Tables:
     tasks: dict[str, Task] = field(default_factory=dict)
     task_numbers: dict[str, int] = field(default_factory=dict)
     closures: dict[str, bytes] = field(default_factory=dict)
+    uses: dict[str, int] = field(default_factory=dict)
     flows: dict[tuple[str, str], FlowVersion] = field(default_factory=dict)
     processes: dict[int, Process] = field(default_factory=dict)
     counters: dict[str, int] = field(default_factory=dict)

@@ -31,13 +31,17 @@ class GatedDesk:
         return await self._gate.write(lambda rows: decide(rows, task_id, version, decision))
 
     async def put_closure(self, closure: str, document: bytes) -> None:
-        await self._gate.write(lambda rows: rows.shelf.put_closure(closure, document))
+        await self._gate.write(lambda rows: rows.shelf.put_closure(closure, document, rows.now))
 
     async def closure(self, closure: str) -> bytes | None:
         return self._gate.read(lambda rows: rows.shelf.closure(closure))
 
     async def publish_flow(self, flow_id: str, version: str, closure: str) -> FlowVersion:
         def verb(rows: Rows) -> FlowVersion:
+            replaced = rows.shelf.flow(flow_id, version)
+            if replaced is not None:
+                # Whoever has just looked the version up may be about to start with what it was.
+                rows.shelf.use_closure(replaced.closure, rows.now)
             published = FlowVersion(flow_id, version, closure, rows.now)
             rows.shelf.put_flow(published)
             return published

@@ -105,12 +105,11 @@ class GatedRuns:
         return await self._gate.write(lambda rows: reopen(rows, run_id))
 
     async def prune(self, older_than_ms: int) -> int:
-        pruned = 0
-        while True:
+        pruned, more = 0, True
+        while more:
             portion = await self._gate.write(lambda rows: prune(rows, older_than_ms, PRUNE_CHUNK))
-            pruned += portion
-            if portion < PRUNE_CHUNK:
-                return pruned
+            pruned, more = pruned + portion.runs, portion.more
+        return pruned
 
     async def carry_on(self, entries: int = 1) -> int:
         """Carry the outbox on without claiming; answers how many entries were touched. Every claim does it too."""

@@ -24,6 +24,8 @@ from plaita.ports.values import By, Mail, Parent, RunId, Token, WaitId
 TASK_ID_LENGTH = 10
 KINDS_MAX: Final = 1_000
 """Kinds that are kept as they were read: a process meets the same few again and again."""
+COUNTED_LENGTH: Final = 17
+"""Of the names of kinds that are counted, as ``lua/starts.lua`` makes them."""
 NO_INPUT: Final = b"{}"
 """An input that is not kept: none says the same."""
 EVERYBODY = ""

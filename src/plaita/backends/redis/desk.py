@@ -91,7 +91,7 @@ class RedisDesk:
         return Decided(decision.outcome)
 
     async def put_closure(self, closure: str, document: bytes) -> None:
-        await self._talk.call("SET", self._talk.key("closure", closure), document, "NX")
+        await self._talk.run("put_closure", closure=closure, document=document)
 
     async def closure(self, closure: str) -> bytes | None:
         found: bytes | None = await self._talk.call("GET", self._talk.key("closure", closure))

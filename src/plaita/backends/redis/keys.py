@@ -26,6 +26,7 @@ NAMES: Final[dict[str, str]] = {
     "name": "name:{0}",
     "grave": "grave:{0}",
     "kinds": "kinds",
+    "kinds_counted": "kinds.counted",
     # one run as the documented layout shows it; {0} is the part of its tenant, with its colon
     "execution": "{0}execution:{1}",
     "execution_index": "{0}execution:index",
@@ -80,6 +81,7 @@ NAMES: Final[dict[str, str]] = {
     "replayed": "dlq:replay:{0}:{1}",
     "replay_audit": "dlq:replay:audit",
     "closure": "closure:{0}",
+    "closures_used": "closures.used",
     "version": "flowversion:{n}:{0}:{1}",
     "versions": "flowversions:{0}",
     "flows": "flows",

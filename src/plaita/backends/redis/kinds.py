@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+from typing import Final
+
 from plaita.backends.redis.codec import KINDS_MAX, Kind, kind_of
 from plaita.backends.redis.talk import Talk
+from plaita.base.json import decode
+
+SCANNED: Final = 1_000
 
 
 class Kinds:
@@ -13,13 +19,26 @@ class Kinds:
         self._talk = talk
         self._kept: dict[str, Kind] = {}
 
-    async def of(self, name: str) -> Kind:
-        """The kind of that name."""
+    async def of(self, name: str) -> Kind | None:
+        """The kind of that name; ``None`` when the last run that had it is gone."""
         kept = self._kept.get(name)
         if kept is not None:
             return kept
-        kind = kind_of(await self._talk.call("HGET", self._talk.key("kinds"), name))
+        raw = await self._talk.call("HGET", self._talk.key("kinds"), name)
+        if raw is None:
+            return None
+        kind = kind_of(raw)
         if len(self._kept) >= KINDS_MAX:
             self._kept.clear()
         self._kept[name] = kind
         return kind
+
+
+async def closures_of_kinds(talk: Talk) -> AsyncIterator[set[str]]:
+    """The closures of all kinds, some at a time. What is there from the first to the last is seen."""
+    cursor = b"0"
+    while True:
+        cursor, page = await talk.call("HSCAN", talk.key("kinds"), cursor, "COUNT", SCANNED)
+        yield {decode(said)[1] for said in page[1::2]}
+        if cursor == b"0":
+            return

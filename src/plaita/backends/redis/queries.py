@@ -113,7 +113,8 @@ class RedisQueries:
         if header is None:
             return None
         stored = stored_of(run_id, header)
-        return Record(stored, await self._kinds.of(stored.kind), output, error, parent)
+        kind = await self._kinds.of(stored.kind)
+        return None if kind is None else Record(stored, kind, output, error, parent)
 
     async def _smallest(self, indexes: Sequence[tuple[str, ...]]) -> str:
         """The index with the fewest runs: the others are checked on what it finds."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from plaita.backends.limits import SPARED_MS
 from plaita.backends.redis.codec import (
     adoption_args,
     by_of,
@@ -15,6 +16,7 @@ from plaita.backends.redis.codec import (
     step_args,
 )  # fmt: skip
 from plaita.backends.redis.frames import read_frames
+from plaita.backends.redis.sweeping import sweep
 from plaita.backends.redis.talk import Talk
 from plaita.backends.verbs.match import digest_of
 from plaita.base.json import decode
@@ -50,7 +52,8 @@ from plaita.ports.runs import (
 )  # fmt: skip
 from plaita.ports.values import RunId, Token, WaitId
 
-PRUNE_CHUNK = 200
+PRUNE_CHUNK = 50
+"""Runs that one function removes: some 6 ms of the server."""
 
 
 class RedisRuns:
@@ -137,7 +140,9 @@ class RedisRuns:
             portion: int = await self._talk.run("prune", older=older_than_ms, n=PRUNE_CHUNK)
             pruned += portion
             if portion < PRUNE_CHUNK:
-                return pruned
+                break
+        await sweep(self._talk, older_than_ms - SPARED_MS)
+        return pruned
 
     async def carry_on(self, entries: int = 1) -> int:
         """Carry the outbox on without claiming; answers how many entries were touched. Every claim does it too."""

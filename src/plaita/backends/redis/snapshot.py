@@ -30,6 +30,8 @@ from plaita.ports.runs import Submission
 from plaita.ports.values import Mail, RunId, WaitId
 
 SCANNED = 1_000
+UNKNOWN = Kind("", "", "", "", ())
+"""Stands for a kind that is not there."""
 MEMBER_HEAD = 14
 """The number of the run and a bar before its id, in the members of the due index."""
 
@@ -68,7 +70,7 @@ async def _read_run(talk: Talk, kinds: Kinds, tables: Tables, run_id: RunId) -> 
     fields = pairs(record)
     stored = stored_of(run_id, fields["h"])
     row = stored.row
-    kind = await kinds.of(stored.kind)
+    kind = await kinds.of(stored.kind) or UNKNOWN
     outcome = OutcomeRow(
         fields.get("out"), fields.get("err"), stored.failures, stored.wakeups, stored.lost_worker
     )  # fmt: skip

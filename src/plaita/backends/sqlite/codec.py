@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from plaita.backends.rows import RunRow, StartRow
 from plaita.base.json import decode, encode
@@ -39,6 +39,10 @@ def start_of(run: RunRow, row: tuple[Any, ...]) -> StartRow:
         not_before, run.priority, run.queue, parent, from_list(imports),
     )  # fmt: skip
     return StartRow(start, submitted)
+
+
+CLOSURE_AT: Final = "$[4]"
+"""Where ``submission_bytes`` has the closure, as SQLite names a place in a list."""
 
 
 def submission_bytes(s: Submission) -> bytes:

@@ -11,7 +11,7 @@ from plaita.base.errors import Unavailable
 
 APPLICATION_ID: Final = 0x706C6169
 """``plai``: what tells our files from other SQLite files."""
-VERSION: Final = 4
+VERSION: Final = 5
 
 RUNS: Final = """
 CREATE TABLE runs (
@@ -133,6 +133,14 @@ CREATE TABLE deeds (
 CREATE INDEX deeds_letter ON deeds (letter, number);
 """
 
+USES: Final = """
+CREATE TABLE uses (closure TEXT PRIMARY KEY, at INTEGER NOT NULL) WITHOUT ROWID;
+INSERT INTO uses SELECT closure, (SELECT contact FROM store) FROM closures;
+CREATE INDEX starts_closure ON starts (closure);
+"""
+"""When each closure was used last: those of an earlier version when the store was last heard of. One that has no row
+stays."""
+
 FACTS: Final = "ALTER TABLE processes ADD COLUMN facts TEXT NOT NULL DEFAULT '{}'"
 
 Migration = Callable[[sqlite3.Connection], None]
@@ -154,6 +162,7 @@ MIGRATIONS: Final[Mapping[int, Migration]] = {
     1: writing(NAMES),
     2: writing(FACTS),
     3: writing(LETTERS),
+    4: writing(USES),
 }
 """How to get from a version to the next one; version 0 is a file of ours that was never filled."""
 

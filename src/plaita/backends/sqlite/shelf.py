@@ -5,8 +5,9 @@ from __future__ import annotations
 import sqlite3
 from typing import Any
 
+from plaita.backends.limits import SPARED_MS
 from plaita.backends.process_codec import facts_bytes, facts_of
-from plaita.backends.sqlite.codec import from_list, to_list
+from plaita.backends.sqlite.codec import CLOSURE_AT, from_list, to_list
 from plaita.backends.task_codec import spec_bytes, spec_of, votes_bytes, votes_of
 from plaita.ports.flows import FlowVersion
 from plaita.ports.processes import Process
@@ -20,6 +21,16 @@ _INBOX_OF = (
     " AND number IN (SELECT number FROM approvers WHERE actor IN (?, '')) ORDER BY number LIMIT ?"
 )
 _FLOW = "SELECT flow_id, version, closure, published FROM flows"
+_LATE = SPARED_MS // 2
+"""A use is noted when the last one that was is so old: starts of one flow, one after the other, write it once."""
+_PUT_USE = f"INSERT INTO uses VALUES (?, ?) ON CONFLICT DO UPDATE SET at = excluded.at WHERE at < excluded.at - {_LATE}"
+_USE = f"UPDATE uses SET at = ?2 WHERE closure = ?1 AND at < ?2 - {_LATE}"
+SPARE = (
+    "SELECT closure FROM uses WHERE at < ? AND closure NOT IN (SELECT closure FROM flows)"
+    " AND NOT EXISTS (SELECT 1 FROM starts WHERE starts.closure = uses.closure) AND closure NOT IN"
+    f" (SELECT json_extract(CAST(submission AS TEXT), '{CLOSURE_AT}') FROM outbox WHERE submission IS NOT NULL) LIMIT ?"
+)
+"""Definitions that were used last before a time and that nobody has, so many at most."""
 
 
 class SqliteTasks:
@@ -56,8 +67,18 @@ class SqliteShelf:
     def __init__(self, db: sqlite3.Connection) -> None:
         self._db = db
 
-    def put_closure(self, closure: str, document: bytes) -> None:
+    def put_closure(self, closure: str, document: bytes, at_ms: int) -> None:
         self._db.execute("INSERT OR IGNORE INTO closures VALUES (?, ?)", (closure, document))
+        self._db.execute(_PUT_USE, (closure, at_ms))
+
+    def use_closure(self, closure: str, at_ms: int) -> None:
+        self._db.execute(_USE, (closure, at_ms))
+
+    def forget_closures(self, older_than_ms: int, limit: int) -> int:
+        spare = self._db.execute(SPARE, (older_than_ms, limit)).fetchall()
+        for table in ("closures", "uses"):
+            self._db.executemany(f"DELETE FROM {table} WHERE closure = ?", spare)
+        return len(spare)
 
     def closure(self, closure: str) -> bytes | None:
         row = self._db.execute("SELECT document FROM closures WHERE closure = ?", (closure,)).fetchone()

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
+from plaita.backends.limits import SPARED_MS
 from plaita.backends.rows import Grave, Rows, RunRow
 from plaita.ports.runs import Deleted, NoRun, NotTerminal
 from plaita.ports.values import TERMINAL, RunId
@@ -18,15 +21,27 @@ def delete(rows: Rows, run_id: RunId) -> Deleted | NotTerminal | NoRun:
     return Deleted(run_id)
 
 
-def prune(rows: Rows, older_than_ms: int, limit: int) -> int:
-    """One portion of runs that ended before that time, and events, dead letters and graves that are as old."""
+@dataclass(frozen=True, slots=True)
+class Pruned:
+    """A portion of what may go: how many runs went, and whether there may be more of anything."""
+
+    runs: int
+    more: bool
+
+
+def prune(rows: Rows, older_than_ms: int, limit: int) -> Pruned:
+    """One portion of runs that ended before that time, and events, dead letters and graves that are as old; when there
+    are no more runs, a portion of the closures that nobody needs."""
     old = rows.runs.ended_before(older_than_ms, limit)
     for run in old:
         _bury(rows, run)
     rows.events.forget(older_than_ms)
     rows.messages.forget_dead(older_than_ms)
     rows.ledger.forget_graves(rows.now - rows.limits.generation_ms)
-    return len(old)
+    if len(old) == limit:
+        return Pruned(limit, more=True)
+    closures = rows.shelf.forget_closures(older_than_ms - SPARED_MS, limit)
+    return Pruned(len(old), more=closures == limit)
 
 
 def _bury(rows: Rows, run: RunRow) -> None:

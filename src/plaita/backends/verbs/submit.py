@@ -26,6 +26,7 @@ def submit(
         return Tombstoned(start.run_id)
     generation = grave.generation if grave is not None else 0
     run = rows.runs.add(StartRow(start, rows.now), new_id(), generation, rows.events.current())
+    rows.shelf.use_closure(start.closure, rows.now)
     rows.record.log(run, [encode({"event": "submitted", "flow": start.flow_id, "version": start.flow_version})])
     if start.not_before_ms is not None and start.not_before_ms > rows.now:
         run.due = start.not_before_ms

@@ -7,6 +7,7 @@ from plaita.testing.conformance.adopting import AdoptContract
 from plaita.testing.conformance.cells import RunCells, WaitCells
 from plaita.testing.conformance.children import ChildContract
 from plaita.testing.conformance.dead_letters import DeadLetterContract
+from plaita.testing.conformance.definitions import NeededContract, UnusedContract
 from plaita.testing.conformance.desk import FlowContract, TaskContract
 from plaita.testing.conformance.events import EventContract
 from plaita.testing.conformance.filters import FilterContract
@@ -21,7 +22,7 @@ from plaita.testing.conformance.start_messages import StartMessageContract
 
 __all__ = [
     "AdoptContract", "ChildContract", "ClaimContract", "DeadLetterContract", "EventContract", "FilterContract",
-    "FlowContract", "HandClock", "InboxCells", "InboxContract", "LeaseContract", "LifeContract", "ProcessContract",
-    "QueryContract", "QuotaContract", "ResumeMessageContract", "RunCells", "SettleContract",
-    "StartMessageContract", "TaskContract", "WaitCells",
+    "FlowContract", "HandClock", "InboxCells", "InboxContract", "LeaseContract", "LifeContract", "NeededContract",
+    "ProcessContract", "QueryContract", "QuotaContract", "ResumeMessageContract", "RunCells", "SettleContract",
+    "StartMessageContract", "TaskContract", "UnusedContract", "WaitCells",
 ]  # fmt: skip

@@ -1,5 +1,5 @@
 --! fragment burying
---! uses mirror rows match
+--! uses starts mirror rows match
 -- Rows of ended runs go, their ids stay used.
 
 local function forget_task(task)
@@ -27,6 +27,7 @@ local function bury(run)
   redis.call('ZREM', by_tenant_key(run.tenant), run.id)
   if run.business_key ~= '' then redis.call('ZREM', by_key_key(run.business_key), run.id) end
   for _, tag in ipairs(run.tags) do redis.call('ZREM', by_tag_key(tag), run.id) end
+  let_go_kind(run.kind)
   mirror_burial(run)
   run.gone = true
   rows[run.id] = false

@@ -15,7 +15,7 @@ local function tell_parent(id, incarnation, wait_id, data)
   if run then answer(run, wait_id, data, {kind = 'child', digest = string.sub(redis.sha1hex(data), 1, 16)}) end
 end
 
--- at: 'spawn', parent, incarnation, wait id or false, child id, child incarnation, facts, digest
+-- at: 'spawn', parent, incarnation, wait id or false, child id, child incarnation, facts, digest, kind kept for it
 local function spawn(at, input)
   local id, incarnation, wait_id = at[2], at[3], at[4]
   local start = {id = at[5], incarnation = at[6], facts = at[7], input = input, parent = ''}
@@ -26,6 +26,7 @@ local function spawn(at, input)
     local run, refusal = submit(start, at[8])
     if not run then tell_parent(id, incarnation, wait_id, child_answer(at[5], refusal, '', '')) end
   end
+  if at[9] then let_go_kind(at[9]) end
 end
 
 local function event_of(number)

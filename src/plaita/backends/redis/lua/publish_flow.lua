@@ -1,5 +1,6 @@
 --! verb publish_flow
 --! class deny-oom
+--! uses starts
 --! args flow version closure definition unnamed
 -- Make a closure the latest version of a flow. definition: as it was written, '' for one that is not to be shown in the
 -- documented layout, because it came from there. unnamed: it names no version itself.
@@ -28,6 +29,11 @@ local function show_latest()
   show('latest')
   redis.call('HSET', shown_latest_key(), args.flow, redis.sha1hex(args.definition))
 end
+
+-- Whoever has just looked the version up may be about to start with what it was.
+local replaced = redis.call('GET', version_key(args.flow, args.version))
+if replaced then use_closure(cjson.decode(replaced)[1]) end
+use_closure(args.closure)
 
 local number = redis.call('HINCRBY', counters_key(), 'flow', 1)
 redis.call('SET', version_key(args.flow, args.version), cjson.encode({args.closure, now}))

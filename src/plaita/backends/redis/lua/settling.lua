@@ -104,7 +104,9 @@ local function spawn_child(run, child)
     wait.child = child.id
     save_wait(run, wait)
   end
-  push_out({'spawn', run.id, run.incarnation, child.wait, child.id, child.incarnation, child.facts, child.digest},
+  -- The kind is kept for it: the run may be gone before the child is there.
+  local kind = keep_kind(cjson.decode(child.facts))
+  push_out({'spawn', run.id, run.incarnation, child.wait, child.id, child.incarnation, child.facts, child.digest, kind},
     child.input)
 end
 
