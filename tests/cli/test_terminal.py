@@ -102,7 +102,7 @@ def test_a_table_in_which_no_column_gives_way_is_folded_only_when_it_does_not_fi
 
 @pytest.mark.parametrize(
     ("at_s", "said"),
-    [(61, "    plaita wait nap-1  # after that; a worker goes on by itself"), (59, "    plaita wait nap-1")],
+    [(61, "    plaita wait nap-1  # stays until then; a worker goes on by itself"), (59, "    plaita wait nap-1")],
     ids=["ahead", "over"],
 )
 def test_the_command_that_ends_a_delay_says_whether_it_can_now(at_s: int, said: str) -> None:

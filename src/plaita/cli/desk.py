@@ -51,14 +51,14 @@ class Desk:
             complain(f"accepted, but {e}", e.hint)
         return await looking.inspect(self.store, execution_id)
 
-    async def lines(self, shape: Shape) -> list[str]:
-        """What an execution is now and what can be done, in words."""
+    async def lines(self, shape: Shape, *, stays: bool = False) -> list[str]:
+        """What an execution is now and what can be done, in words; ``stays``: this command waits for it meanwhile."""
         tasks: dict[str, Shape] = {}
         for wait in shape["waits"]:
             if task_id := wait.get("task_id"):
                 task = await self.store.task(task_id)
                 tasks |= {} if task is None else {task_id: task_shape(task)}
-        return (await self.wording()).execution(shape, tasks)
+        return replace(await self.wording(), stays=stays).execution(shape, tasks)
 
     async def show(self, shape: Shape) -> int:
         """The execution as the result of a command: its shape as JSON, or words and the output; the exit code."""

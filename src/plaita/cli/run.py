@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from plaita.cli.desk import Desk
     from plaita.cli.progress import Progress
     from plaita.control.flow_files import FlowFile
+    from plaita.ports.queries import RunView
     from plaita.ports.values import RunId
     from plaita.runtime.driving import Drive
     from plaita.settings import Settings
@@ -158,18 +159,15 @@ class Running:
     ) -> None:
         """To the next wait; with ``watch`` to the end, and what it waits for is said each time."""
         from plaita.control import looking
-        from plaita.runtime.driving import POLL_MS, follow, is_over, rests
+        from plaita.runtime.driving import follow_through
 
-        while True:
-            view = await follow(desk.store, execution_id, how, stop=stop)
-            if not self.watch or is_over(view) or stop.is_set():
-                return
-            if progress is not None:
-                for line in await desk.lines(await looking.inspect(desk.store, execution_id)):
+        async def stays(_: RunView) -> bool:
+            if self.watch and progress is not None:
+                for line in await desk.lines(await looking.inspect(desk.store, execution_id), stays=True):
                     progress.say(line)
-            while rests(view, await desk.store.now_ms()) and not stop.is_set():
-                await desk.store.hint(POLL_MS)
-                view = await looking.run_of(desk.store, execution_id)
+            return self.watch
+
+        await follow_through(desk.store, execution_id, how, stays, stop=stop)
 
 
 async def _name_interrupted(desk: Desk, flow_id: str) -> None:

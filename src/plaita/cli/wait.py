@@ -1,4 +1,4 @@
-"""``plaita wait``: until an execution waits or ends."""
+"""``plaita wait``: until an execution ends, or somebody must answer."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from plaita.cli.options import AsJson, Debug, ExecutionId, Imports, Store
 
 if TYPE_CHECKING:
     from plaita.cli.desk import Desk
+    from plaita.ports.queries import RunView
 
 TIMEOUT_MAX_S = 10**9
 
@@ -25,18 +26,29 @@ def wait(
     as_json: AsJson = False,
     debug: Debug = False,
 ) -> None:
-    """Let an execution go on until it waits or ends; here, unless a live process does it.
+    """Let an execution go on until it ends or somebody must answer; here, unless a live process does it.
 
+    It stays through delays, pauses between tries and a start that is set for later, and says until when.
     Exit code: 0 completed, 1 failed or cancelled, 3 still going or waiting.
     """
     from plaita.cli.desk import at_desk, settings_of
+    from plaita.cli.screen import note
     from plaita.control import looking
     from plaita.ports.values import RunId
-    from plaita.runtime.driving import Drive, follow
+    from plaita.runtime.driving import Drive, follow_through
 
     async def work(desk: Desk) -> int:
         limit = None if timeout is None else int(timeout * 1000)
-        await follow(desk.store, RunId(execution_id), Drive(desk.settings), timeout_ms=limit)
+
+        async def stays(view: RunView) -> bool:
+            if not await looking.goes_on_by_itself(desk.store, view):
+                return False
+            if not as_json:
+                for line in await desk.lines(await looking.inspect(desk.store, execution_id), stays=True):
+                    note(line)
+            return True
+
+        await follow_through(desk.store, RunId(execution_id), Drive(desk.settings), stays, timeout_ms=limit)
         return await desk.show(await looking.inspect(desk.store, execution_id))
 
     raise typer.Exit(at_desk(work, settings_of(store, imports), store, as_json=as_json))

@@ -17,10 +17,12 @@ STEPS = ((86_400, "day"), (3_600, "hour"), (60, "minute"), (1, "second"))
 
 @dataclass(frozen=True, slots=True)
 class Wording:
-    """Words for one store: ``store`` is the ``--store`` that was given, ``now_ms`` the store's time."""
+    """Words for one store: ``store`` is the ``--store`` that was given, ``now_ms`` the store's time. ``stays``: whoever
+    reads them waits already, and needs no command for that."""
 
     store: str | None
     now_ms: int
+    stays: bool = False
 
     def command(self, *words: str) -> str:
         """A command that can be pasted."""
@@ -78,11 +80,10 @@ class Wording:
         lines = [f"{status}: {name}"]
         if shape.get("not_before"):
             lines.append(f"  begins {self.when(shape['not_before'])}")
-        verb = "wait"
         if shape.get("blocked_reason"):
             lines.append(f"  blocked: {shape['blocked_reason']}")
-            verb = "explain"
-        return [*lines, f"  {self.command(verb, shape['execution_id'])}"]
+            return [*lines, f"  {self.command('explain', shape['execution_id'])}"]
+        return lines if self.stays else [*lines, f"  {self.command('wait', shape['execution_id'])}"]
 
     def _waits(self, name: str, shape: Shape, tasks: dict[str, Shape]) -> list[str]:
         lines = [f"{coloured('waiting')}: {name}"]
@@ -102,8 +103,10 @@ class Wording:
             case "event":
                 key = ("--key", wait["key"]) if "key" in wait else ()
                 return [self.command("event", "publish", wait["event_type"], *key, "--data", "{}")]
+            case "delay" | "child" if self.stays:
+                return []
             case "delay" if self._is_ahead(wait["deadline"]):
-                return [f"{self.command('wait', execution_id)}  # after that; a worker goes on by itself"]
+                return [f"{self.command('wait', execution_id)}  # stays until then; a worker goes on by itself"]
             case "delay" | "child":
                 return [self.command("wait", execution_id)]
             case _:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from plaita.base.errors import NotFound
 from plaita.base.ids import check_cursor, check_texts, check_whole
-from plaita.control.shapes import Shape, entry_shapes, execution_shape, task_shape
+from plaita.control.shapes import Shape, entry_shapes, execution_shape, task_shape, wait_kind
 from plaita.ports.backend import Backend
 from plaita.ports.queries import RunView
 from plaita.ports.tasks import Task
@@ -37,13 +37,24 @@ def is_over(view: RunView) -> bool:
 
 
 def rests(view: RunView, now_ms: int) -> bool:
-    """Does it wait for something outside, with nothing to do now? A backoff or a due timer is no rest."""
+    """Does it wait for something outside, with nothing to do now? A backoff or a due timer is no rest, nor is being
+    blocked for want of a process that can load it."""
+    if view.blocked_reason:
+        return view.due_ms is None
     due_later = view.due_ms is None or view.due_ms > now_ms
-    if view.blocked_reason and view.due_ms is None:
-        return True
     waits = view.status == "suspended" and view.token is None and view.retry_ms is None and due_later
     starts_later = view.status == "queued" and view.not_before_ms is not None and view.not_before_ms > now_ms
     return waits or starts_later
+
+
+async def goes_on_by_itself(store: Backend, view: RunView) -> bool:
+    """Is something to be expected although nobody outside does anything: a delay, a try, a start or a child's end?"""
+    if is_over(view) or view.blocked_reason:
+        return False
+    if view.status != "suspended" or view.token is not None or view.retry_ms is not None:
+        return True
+    waits = await store.waits(view.run_id)
+    return any(wait_kind(wait) in ("delay", "child") for wait in waits) if waits else view.due_ms is not None
 
 
 async def inspect(store: Backend, execution_id: str) -> Shape:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, TypeVar
 
 from plaita.app import store_opener, worker_options
-from plaita.base.clock import SystemClock
+from plaita.base.clock import Clock, SystemClock
 from plaita.base.errors import NotSupported
 from plaita.control.explaining import takes
 from plaita.control.looking import is_over, rests, run_of
@@ -31,8 +31,8 @@ LATE_MS = 2_000
 T = TypeVar("T")
 
 __all__ = [
-    "Drive", "Until", "drive", "drive_unless_taken", "follow", "go_on", "interrupted", "is_over", "is_taken",
-    "is_taken_in_time", "move_woken", "rests", "unmoved", "woken_by",
+    "Drive", "Until", "drive", "drive_unless_taken", "follow", "follow_through", "go_on", "interrupted", "is_over",
+    "is_taken", "is_taken_in_time", "move_woken", "rests", "unmoved", "woken_by",
 ]  # fmt: skip
 Until = Literal["wait", "end"]
 
@@ -146,6 +146,34 @@ async def follow(
         if patience_ms is not None and passed >= patience_ms:
             return view
         await store.hint(POLL_MS)
+
+
+async def follow_through(
+    store: Backend,
+    execution_id: RunId,
+    how: Drive,
+    stays: Callable[[RunView], Awaitable[bool]],
+    *,
+    stop: asyncio.Event | None = None,
+    timeout_ms: int | None = None,
+) -> RunView:
+    """``follow``, and again each time it has gone on. ``stays`` is asked once where it rests: whether to stay."""
+    stop, clock = stop or asyncio.Event(), SystemClock()
+    ends = None if timeout_ms is None else clock.elapsed_ms() + timeout_ms
+    while True:
+        left = None if ends is None else max(0, int(ends - clock.elapsed_ms()))
+        view = await follow(store, execution_id, how, stop=stop, timeout_ms=left)
+        if is_over(view) or _is_time(stop, clock, ends) or not await stays(view):
+            return view
+        # Somebody else may have moved it from one rest to another between two looks.
+        seq = view.seq
+        while view.seq == seq and rests(view, await store.now_ms()) and not _is_time(stop, clock, ends):
+            await store.hint(POLL_MS)
+            view = await run_of(store, execution_id)
+
+
+def _is_time(stop: asyncio.Event, clock: Clock, ends: float | None) -> bool:
+    return stop.is_set() or (ends is not None and clock.elapsed_ms() >= ends)
 
 
 async def woken_by(store: Backend, event_type: str) -> list[RunId]:

@@ -7,6 +7,7 @@ import getpass
 import threading
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
@@ -25,7 +26,7 @@ from plaita.engine.failure import failure_from_json
 from plaita.ports.backend import Backend
 from plaita.ports.tasks import Decided
 from plaita.ports.values import RunId
-from plaita.runtime.driving import Drive, follow, go_on, move_woken
+from plaita.runtime.driving import Drive, follow_through, go_on, move_woken
 from plaita.settings import Settings, use_settings
 
 T = TypeVar("T")
@@ -234,14 +235,15 @@ class Execution:
         return f"Execution({self.id!r})"
 
     def wait(self, timeout: float | None = None) -> Shape:
-        """Drive until it waits or ends, at most ``timeout`` seconds; its shape."""
+        """Drive until it ends or somebody must answer, through delays, at most ``timeout`` seconds; its shape."""
         return self._runtime._sync(self.await_(timeout))
 
     async def await_(self, seconds: float | None = None) -> Shape:
         """``wait`` in the running loop."""
-        limit = None if seconds is None else int(seconds * 1000)
-        await follow(self._runtime.store, self.id, self._runtime.how, timeout_ms=limit)
-        return await looking.inspect(self._runtime.store, self.id)
+        limit, store = None if seconds is None else int(seconds * 1000), self._runtime.store
+        stays = partial(looking.goes_on_by_itself, store)
+        await follow_through(store, self.id, self._runtime.how, stays, timeout_ms=limit)
+        return await looking.inspect(store, self.id)
 
     def inspect(self) -> Shape:
         """Its shape now."""
