@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 import subprocess
 from collections.abc import Iterator
@@ -81,6 +82,21 @@ def test_a_delay_is_waited_through_beside_a_worker(anywhere: Shell) -> None:
         anywhere.plaita("start nap.yaml --id nap-1")
         waited = anywhere.plaita("wait nap-1 --timeout 20 --json")
     assert (waited.code, waited.json["output"], waited.err) == (0, "awake", "")
+
+
+def test_the_history_of_a_delay_says_until_when_and_that_its_time_came(shell: Shell) -> None:
+    shell.write("nap.yaml", NAP)
+    shell.plaita("start nap.yaml --id nap-1")
+    shell.plaita("wait nap-1")
+    told = [re.split(" {2,}", line)[1:] for line in shell.plaita("logs nap-1").out.splitlines() if "wait" in line]
+    assert told == [
+        ["wait", "rest", "wait_id=@rest#1", "kind=delay", told[0][-1]],
+        ["wait_closed", "rest", "wait=@rest#1", 'by={"kind": "timeout"}'],
+        ["wait", "again", "wait_id=@again#1", "kind=delay", told[2][-1]],
+        ["wait_closed", "again", "wait=@again#1", 'by={"kind": "timeout"}'],
+    ]
+    assert all(re.fullmatch(r"until=2\d{3}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3}", told[at][-1]) for at in (0, 2))
+    assert "until=2" in shell.plaita("inspect nap-1 --history").out
 
 
 def test_the_time_of_waiting_bounds_a_delay(shell: Shell) -> None:

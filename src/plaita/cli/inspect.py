@@ -54,6 +54,8 @@ async def _show(desk: Desk, shape: Shape) -> None:
 
 
 def _entry(entry: Json) -> str:
-    facts = {k: v for k, v in entry.items() if k not in ("seq", "at", "event")}
-    words = (f"{k}={v if isinstance(v, str) else json.dumps(v, ensure_ascii=False)}" for k, v in facts.items())
+    from plaita.cli.wording import facts_of
+
+    facts = facts_of(entry, ("seq", "at", "event"))
+    words = (f"{k}={v if isinstance(v, str) else json.dumps(v, ensure_ascii=False)}" for k, v in facts)
     return "  ".join([f"{entry['seq']:>4}", entry["at"], entry["event"], *words])

@@ -47,6 +47,7 @@ def logs(
 def _line(entry: Shape, begun: dict[str, str]) -> str:
     """Time, event, node, how long it took, and the rest; ``begun`` remembers when each node began."""
     from plaita.cli.screen import coloured
+    from plaita.cli.wording import facts_of
 
     at, event, node = entry["at"], entry["event"], entry.get("node") or ""
     took = ""
@@ -55,9 +56,13 @@ def _line(entry: Shape, begun: dict[str, str]) -> str:
     elif event in ("node_end", "node_error") and node in begun:
         took = f"  {_seconds(begun.pop(node), at):.2f} s"
     word = coloured({"node_error": "failed", "run_ended": str(entry.get("status"))}.get(event, ""), f"{event:14}")
-    facts = "  ".join(f"{key}={_short(value)}" for key, value in entry.items() if key not in HEAD)
+    facts = "  ".join(f"{key}={_short(value)}" for key, value in facts_of(entry, HEAD, _local))
+    return f"{_local(at)}  {word}  {node}{took}  {facts}".rstrip()
+
+
+def _local(at: str) -> str:
     local = datetime.fromisoformat(at).astimezone()
-    return f"{local:%Y-%m-%d %H:%M:%S}.{local.microsecond // 1000:03}  {word}  {node}{took}  {facts}".rstrip()
+    return f"{local:%Y-%m-%d %H:%M:%S}.{local.microsecond // 1000:03}"
 
 
 def _seconds(begin: str, end: str) -> float:

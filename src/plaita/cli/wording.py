@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 from plaita.base.json import Json
+from plaita.base.moment import iso
 from plaita.cli.screen import coloured
 from plaita.control.shapes import Shape, may_vote, votes_missing, ways_to_decide
 
 LABELS = {"suspended": "waiting", "error": "failed"}
+TIMES = {"deadline_ms": "until", "at_ms": "again"}
+"""Times in entries of a history, with the words for them."""
 STEPS = ((86_400, "day"), (3_600, "hour"), (60, "minute"), (1, "second"))
 
 
@@ -133,6 +136,15 @@ def label(shape: Shape) -> str:
     if shape["status"] == "suspended" and shape.get("retry_at"):
         return "retrying"
     return LABELS.get(shape["status"], str(shape["status"]))
+
+
+def facts_of(entry: Shape, head: Collection[str], time: Callable[[str], str] = str) -> Iterator[tuple[str, Json]]:
+    """What an entry of a history says beside its ``head``; ``time`` writes times, which are given in ISO 8601."""
+    for name, value in entry.items():
+        if name in TIMES and (at := iso(value)) is not None:
+            yield TIMES[name], time(at)
+        elif name not in head and name not in TIMES:
+            yield name, value
 
 
 def waits_in_short(shape: Shape) -> str:

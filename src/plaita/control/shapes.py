@@ -68,11 +68,16 @@ def wait_shape(wait: WaitView) -> Shape:
 
 def wait_kind(wait: WaitView) -> str:
     """What people call it: approval, event, delay, child or callback."""
-    if wait.task_id is not None:
+    return kind_of_wait(wait.kind, wait.deadline_ms, has_task=wait.task_id is not None)
+
+
+def kind_of_wait(kind: str, deadline_ms: int | None, *, has_task: bool) -> str:
+    """What people call a wait, armed or about to be. A delay is one that its time ends and nobody is asked about."""
+    if has_task:
         return "approval"
-    if wait.kind == "hand":
-        return "delay" if wait.event_type == "delay_trigger" else "callback"
-    return wait.kind
+    if kind == "hand":
+        return "callback" if deadline_ms is None else "delay"
+    return kind
 
 
 def task_shape(task: Task) -> Shape:

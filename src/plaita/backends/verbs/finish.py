@@ -22,7 +22,7 @@ def close(rows: Rows, run: RunRow, wait: WaitRow, by: By | None) -> None:
         if by.kind in UNANSWERED and wait.child is not None:
             rows.ledger.push(OutRow(0, "cancel", RunId(wait.child)))
         rows.record.log(
-            run, [encode({"event": "wait_closed", "wait": wait.wait_id, "node": wait.node_id, "by": by_facts(by)})]
+            run, [encode({"event": "wait_closed", "wait": wait.wait_id, "node": wait.address, "by": by_facts(by)})]
         )
     wait.state, wait.cand = "closed", None
     rows.waits.save(run, wait)

@@ -81,7 +81,7 @@ def resolve(rows: Rows, run: RunRow, wait: WaitRow, by: By, data: bytes) -> None
     rows.waits.save(run, wait)
     close_task(rows, wait)
     rows.record.log(
-        run, [encode({"event": "wait_resolved", "wait": wait.wait_id, "node": wait.node_id, "by": by_facts(by)})]
+        run, [encode({"event": "wait_resolved", "wait": wait.wait_id, "node": wait.address, "by": by_facts(by)})]
     )
     post(rows, run, Posting("wake", wait, data, by.event))
 

@@ -62,9 +62,11 @@ def settle(rows: Rows, step: Step) -> SettleAnswer:
         run.tries = 0
     if not ends or (isinstance(step.next, End) and step.next.status == "error"):
         rows.record.put_frames(run, step.delta)
-    for closing in closes:
-        by = By("event", event=closing.event) if closing.why == "event" else _unanswered(closing)
-        close(rows, run, rows.waits.of(run)[closing.wait_id], by)
+    # The history tells what the step came from, the step, and what it leaves behind.
+    cuts = [closing for closing in closes if closing.why == "cut"]
+    _close(rows, run, [closing for closing in closes if closing.why != "cut"])
+    _tell(rows, run, step)
+    _close(rows, run, cuts)
     if run.unread:
         _read_mailbox(rows, run, Reading(step.ack, accepted))
     for arm in step.arms:
@@ -97,6 +99,7 @@ def _fenced(run: RunRow, step: Step) -> Stale | None:
 def _end_cancelled(rows: Rows, run: RunRow, step: Step) -> Settled:
     """A promised cancel wins over whatever the holder decided; its history is kept."""
     _accept(rows, run, step)
+    _tell(rows, run, step)
     finish(rows, run, Ending("cancelled"))
     return Settled(step.seq, False, True, (), rows.now)
 
@@ -107,6 +110,9 @@ def _accept(rows: Rows, run: RunRow, step: Step) -> None:
     run.retry = None
     # Given back without a change, by a process that could not load it, a reopened run is still to be reopened.
     run.reopened = run.reopened and not step.delta and not isinstance(step.next, End)
+
+
+def _tell(rows: Rows, run: RunRow, step: Step) -> None:
     if step.history:
         rows.record.log(run, step.history)
 
@@ -149,10 +155,19 @@ def _is_unread(rows: Rows, run: RunRow, wait: WaitRow, ack: int) -> bool:
     return any(m.number > ack and m.kind == "wake" and m.wait_id == wait.wait_id for m in rows.waits.mailbox(run))
 
 
-def _unanswered(closing: Closing) -> By | None:
-    if closing.why == "read":
-        return None
-    return By("timeout") if closing.why == "timeout" else By("cut")
+def _close(rows: Rows, run: RunRow, closes: Sequence[Closing]) -> None:
+    for closing in closes:
+        close(rows, run, rows.waits.of(run)[closing.wait_id], _by(closing))
+
+
+def _by(closing: Closing) -> By | None:
+    match closing.why:
+        case "read":
+            return None
+        case "event":
+            return By("event", event=closing.event)
+        case "timeout" | "cut" as why:
+            return By(why)
 
 
 def _read_mailbox(rows: Rows, run: RunRow, reading: Reading) -> None:

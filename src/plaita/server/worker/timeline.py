@@ -7,6 +7,7 @@ from typing import Any
 
 from plaita.base.json import Json, encode
 from plaita.base.redaction import redact
+from plaita.control.shapes import kind_of_wait
 from plaita.core.callback import CallbackManager, FlowCallback
 from plaita.core.calls import arguments_of
 from plaita.core.telling import CallbackTrace
@@ -82,7 +83,7 @@ class Timeline:
                 self._returned.append(self._entries[-1])
 
     def advanced(self, run: Run, effects: Effects) -> None:
-        """What one advance did."""
+        """What one advance did. What it closed is told by the store, which decides whether it may be closed."""
         for node, at_ms, failure in effects.retries:
             self.add("retry", node=node, at_ms=at_ms, message=failure.message[:1000])
         for node in effects.limits:
@@ -91,14 +92,10 @@ class Timeline:
         for call in effects.calls.values():
             self._starts(run, call)
         for opened in effects.opened.values():
-            self.add(
-                "wait", node=opened.address, wait_id=opened.id, kind=opened.spec.kind, deadline_ms=opened.deadline_ms
-            )
+            kind = kind_of_wait(opened.spec.kind, opened.deadline_ms, has_task=opened.spec.task is not None)
+            self.add("wait", node=opened.address, wait_id=opened.id, kind=kind, deadline_ms=opened.deadline_ms)
             if self._told is not None:
                 self._told.suspended(run.waits[opened.id])
-        for closed in effects.closed:
-            if closed.why in ("timeout", "cut"):
-                self.add("wait_closed", wait_id=closed.id, why=closed.why)
 
     def _starts(self, run: Run, call: Call) -> None:
         node = self.name_of(call)

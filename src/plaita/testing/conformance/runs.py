@@ -8,6 +8,7 @@ from plaita.base.duration import DAY_MS
 from plaita.base.json import decode
 from plaita.ports.runs import (
     AlreadyResolved,
+    Arm,
     Cancelled,
     CancelRequested,
     Claim,
@@ -246,6 +247,26 @@ class SettleContract(Contract):
         names = [decode(e.data)["event"] for e in entries]
         assert names == ["submitted", "claimed", "mine", "wait_resolved", "claimed", "run_ended"]
         assert await stage.backend.history(RUN, after=4, limit=1) == entries[4:5]
+
+    async def test_a_close_is_told_once_before_what_follows_from_it_and_a_cut_behind_what_cut_it(
+        self, stage: Stage
+    ) -> None:
+        late, left = Arm(WaitId("late"), "hand", "n", "l:2/n"), Arm(WaitId("left"), "hand", "m", "m")
+        claim = await stage.keep(await stage.hold(), late, left)
+        closes = (Closing(left.wait_id, "cut"), Closing(late.wait_id, "timeout"))
+        await stage.settle(claim, Keep(), closes=closes, history=(b'{"event":"mine"}',))
+        assert [decode(data) for data in await stage.events()][2:] == [
+            {"event": "wait_closed", "wait": "late", "node": "l:2/n", "by": {"kind": "timeout"}},
+            {"event": "mine"},
+            {"event": "wait_closed", "wait": "left", "node": "m", "by": {"kind": "cut"}},
+        ]
+
+    async def test_an_answer_names_the_place_of_its_wait(self, stage: Stage) -> None:
+        await stage.settle(await stage.hold(), Park(None), arms=(Arm(WAIT, "hand", "n", "l:2/n"),))
+        await stage.backend.wake(RUN, WAIT, b"1", "ann")
+        assert decode((await stage.events())[-1]) == {
+            "event": "wait_resolved", "wait": WAIT, "node": "l:2/n", "by": {"kind": "hand", "actor": "ann"}
+        }  # fmt: skip
 
     async def test_a_reused_wait_id_is_a_mistake_of_the_holder_and_writes_nothing(self, stage: Stage) -> None:
         claim = await stage.keep(await stage.hold(), hand())

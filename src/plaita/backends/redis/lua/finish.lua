@@ -15,7 +15,7 @@ local function close(run, wait, by)
   if by then
     wait.by = by
     if UNANSWERED[by.kind] and wait.child then push_out({'cancel', wait.child}, '') end
-    say(run, '{"event":"wait_closed","wait":' .. text(wait.id) .. ',"node":' .. text(wait.node) .. ',"by":'
+    say(run, '{"event":"wait_closed","wait":' .. text(wait.id) .. ',"node":' .. text(wait.address) .. ',"by":'
       .. by_facts(by) .. '}')
   end
   if wait.cand and not (by and by.kind == 'event') then consume(run, wait.cand, -1) end

@@ -131,7 +131,7 @@ local function resolve(run, wait, by, data)
   wait.state, wait.by = 'resolved', by
   save_wait(run, wait)
   close_task(wait)
-  say(run, '{"event":"wait_resolved","wait":' .. text(wait.id) .. ',"node":' .. text(wait.node) .. ',"by":'
+  say(run, '{"event":"wait_resolved","wait":' .. text(wait.id) .. ',"node":' .. text(wait.address) .. ',"by":'
     .. by_facts(by) .. '}')
   post(run, 'wake', wait, data, by.event or 0)
 end

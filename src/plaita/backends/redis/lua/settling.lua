@@ -116,6 +116,9 @@ local function accept(run, step)
   run.retry = false
   -- Given back without a change, by a process that could not load it, a reopened run is still to be reopened.
   run.reopened = run.reopened and #step.put == 0 and #step.cut == 0 and step.kind ~= 'end'
+end
+
+local function tell(run, step)
   for _, entry in ipairs(step.history) do say(run, entry) end
 end
 
@@ -173,12 +176,16 @@ local function refusal(run, step)
   return {'stale', run.seq}
 end
 
-local CLOSED_BY = {timeout = 'timeout', cut = 'cut'}
-
 local function closed_by(closing)
   if closing.why == 'read' then return false end
   if closing.why == 'event' then return {kind = 'event', event = closing.event} end
-  return {kind = CLOSED_BY[closing.why]}
+  return {kind = closing.why}
+end
+
+local function close_those(run, closes, cut)
+  for _, closing in ipairs(closes) do
+    if (closing.why == 'cut') == cut then close(run, find_wait(run, closing.wait), closed_by(closing)) end
+  end
 end
 
 local function settle(run, step)
@@ -186,6 +193,7 @@ local function settle(run, step)
   if refused then return refused end
   if run.cancel then
     accept(run, step)
+    tell(run, step)
     finish(run, {status = 'cancelled'})
     return {'settled', {step.seq, 0, 1, now, {}}}
   end
@@ -199,7 +207,10 @@ local function settle(run, step)
   accept(run, step)
   if step.progress or step.kind == 'park' or step.kind == 'block' then run.tries = 0 end
   if step.kind ~= 'end' or step.a == 'error' then put_frames(run, step.put, step.cut) end
-  for _, closing in ipairs(closes) do close(run, find_wait(run, closing.wait), closed_by(closing)) end
+  -- The history tells what the step came from, the step, and what it leaves behind.
+  close_those(run, closes, false)
+  tell(run, step)
+  close_those(run, closes, true)
   if run.unread > 0 then read_mailbox(run, step.ack, accepted) end
   for _, arm in ipairs(step.arms) do arm_wait(run, arm) end
   for _, child in ipairs(step.spawns) do spawn_child(run, child) end
