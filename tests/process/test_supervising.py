@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 import sys
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from plaita.base.errors import CrashLoop, NotSupported
+from plaita.base.errors import CrashLoop, InputError, NotSupported
 from plaita.runtime.supervising import ORDERS, Supervisor
 from plaita.runtime.working import Shift
 from plaita.settings import Settings
 from plaita.telemetry import LogTelemetry
+from tests.servers import free_port
 
 UNREACHABLE = 5
 CHILD = """
@@ -67,19 +69,29 @@ class Crew:
 
 
 async def test_each_child_has_a_name_a_port_and_a_holder_of_its_own(tmp_path: Path) -> None:
-    crew = Crew(tmp_path, f"{READY}; {UNTIL_TOLD}", processes=2, metrics_port=9000)
+    port = free_port()
+    crew = Crew(tmp_path, f"{READY}; {UNTIL_TOLD}", processes=2, metrics_port=port)
     running = asyncio.create_task(crew.run())
     await crew.told(2)
     crew.stop.set()
     await running
     orders = [ORDERS.validate_json(line) for line in crew.orders]
     own = {(o.settings.worker.instance_id, o.settings.worker.metrics_port) for o in orders}
-    assert own == {("unit-0", 9000), ("unit-1", 9001)}
+    assert own == {("unit-0", port), ("unit-1", port + 1)}
     assert len({o.shift.holder for o in orders}) == 2
     assert {(o.shift.queues, o.shift.concurrency, o.settings.store.url) for o in orders} == {
         (("a", "b"), 7, crew.settings.store.url)
     }
     assert crew.died() == 0
+
+
+async def test_a_port_that_is_taken_is_refused_before_there_is_a_child(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        crew = Crew(tmp_path, f"{READY}; {UNTIL_TOLD}", processes=2, metrics_port=port - 1)
+        with pytest.raises(InputError, match=f"PLAITA_METRICS_PORT: .*:{port} cannot be listened on"):
+            await crew.run()
+    assert crew.orders == []
 
 
 async def test_a_child_that_dies_after_it_was_ready_is_replaced_however_often(tmp_path: Path) -> None:

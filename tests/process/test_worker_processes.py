@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -181,6 +182,22 @@ def test_each_process_serves_its_pages_is_listed_and_logs_one_object_a_line(tmp_
     lines = [json.loads(line) for line in log.read_text().splitlines()]
     assert {"child_started", "worker_started", "worker_stopped"} <= {line["event"] for line in lines}
     assert {line["instance"] for line in lines if line["event"] == "worker_started"} == {"unit-0", "unit-1"}
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+def test_a_port_that_is_taken_is_refused_the_same_with_one_process_and_with_several(
+    on_file: Fleet, processes: int
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        first = str(port - processes + 1)
+        done = command(
+            on_file, "worker", "--processes", str(processes), "--metrics-host", "127.0.0.1", "--metrics-port", first
+        )
+    said = [line for line in done.err.splitlines() if line.startswith("error: ")]
+    assert done.code == 2
+    assert len(said) == 1
+    assert said[0].startswith(f"error: PLAITA_METRICS_PORT: 127.0.0.1:{port} cannot be listened on: ")
 
 
 def test_children_that_never_get_ready_end_the_parent_with_the_reason(on_file: Fleet, tmp_path: Path) -> None:

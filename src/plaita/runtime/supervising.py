@@ -18,6 +18,7 @@ from plaita.base.clock import Clock, SystemClock, new_id
 from plaita.base.errors import CrashLoop, Unavailable
 from plaita.ports.backend import Backend
 from plaita.runtime.working import Shift, check_worker, report_risks
+from plaita.server.worker.endpoint import check_ports
 from plaita.settings import Settings
 from plaita.telemetry import events as told
 from plaita.telemetry.sink import Telemetry
@@ -95,9 +96,11 @@ class Supervisor:
     async def run(self, stop: asyncio.Event) -> None:
         """Until ``stop`` is set and every child has drained, or every child has been told to leave.
 
-        Raises ``CrashLoop`` when children die before they are ready, and what opening the store raises.
+        Raises ``CrashLoop`` when children die before they are ready, ``InputError`` for a port that is taken, and what
+        opening the store raises.
         """
         check_worker(self.settings)
+        await check_ports(self.settings.worker.metrics_host, _ports(self.settings))
         store = open_store(self.settings)
         name = worker_name(self.settings)
         try:
@@ -185,7 +188,7 @@ class Supervisor:
 
     def _orders(self, number: int, holder: str, name: str) -> Orders:
         worker = self.settings.worker
-        port = worker.metrics_port + number if worker.metrics_port else 0
+        port = ports[number] if (ports := _ports(self.settings)) else 0
         own = replace(worker, processes=1, instance_id=f"{name}-{number}", metrics_port=port)
         return Orders(
             replace(self.settings, worker=own), replace(self.shift, holder=holder), tuple(sys.path), self.log_level
@@ -242,6 +245,12 @@ class Supervisor:
                 await self._stopping.wait()
         except TimeoutError:
             return
+
+
+def _ports(settings: Settings) -> range:
+    """The ports of the pages, one a child; empty when there are to be none."""
+    first = settings.worker.metrics_port
+    return range(first, first + settings.worker.processes) if first else range(0)
 
 
 def _kill(child: Child) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -81,6 +81,14 @@ class Endpoint:
         if self._clients > CLIENTS_MAX:
             return Page(503, "too many clients at once\n")
         return await self._pages[path]()
+
+
+async def check_ports(host: str, ports: Iterable[int]) -> None:
+    """Raises ``InputError`` for the first one that cannot be listened on now."""
+    for port in ports:
+        endpoint = Endpoint(host, port, {})
+        await endpoint.open()
+        await endpoint.close()
 
 
 def _written(page: Page, *, with_body: bool) -> bytes:
