@@ -98,6 +98,11 @@ class Attempt:
         """Only calls are under way: nothing moves until one comes back or mail arrives."""
         return self._calls.any_runs and not self._bell.is_rung
 
+    @property
+    def _keeps(self) -> bool:
+        """Is a call under way, or has one come back that no settle has carried yet? All else is done again alike."""
+        return self._calls.any_runs or self._calls.any_returned
+
     def renewed(self, answer: Renewed | Lost, sent: float) -> None:
         """A renewal was answered."""
         if isinstance(answer, Lost):
@@ -174,8 +179,8 @@ class Attempt:
         return machine
 
     async def _stored(self) -> Mapping[str, bytes] | None:
-        """The frames of the last commit: none where the run has not begun, given back or not. ``None``: the claim was
-        lost."""
+        """The frames of the last commit: none where the run has not begun, given back or not. ``None``: there was no
+        answer to wait for."""
         if not self.header.seq:
             return {}
         if self._frames is None:
@@ -261,7 +266,7 @@ class Attempt:
         self._unread.hear(mailbox)
 
     async def _write(self, step: Step) -> SettleAnswer | None:
-        """Settle and report it. ``None``: the claim was lost."""
+        """Settle and report it. ``None``: there was no answer to wait for."""
         sent = self.deps.clock.elapsed_ms()
         answer = await self._until_answered("settle", lambda: self.deps.store.settle(step))
         run_id, telemetry = self.header.run_id, self.deps.telemetry
@@ -281,7 +286,8 @@ class Attempt:
         return answer
 
     async def _until_answered(self, verb: str, ask: Callable[[], Awaitable[T]]) -> T | None:
-        """While the outcome is unknown the same request is sent again. ``None``: the claim was lost meanwhile."""
+        """While the outcome is unknown the same request is sent again. ``None``: the claim was lost meanwhile, or the
+        worker drains and nothing that was done would be lost: a store that is not back soon is not waited for."""
         pause_ms, most_ms = RESEND_MS
         while True:
             try:
@@ -290,6 +296,8 @@ class Attempt:
                 store = self.deps.store.name
                 self.deps.telemetry.emit(told.STORE_UNAVAILABLE, store=store, verb=verb, error=str(e))
             if self._lost is not None:
+                return None
+            if pause_ms == most_ms and self.deps.draining.is_set() and not self._keeps:
                 return None
             await asyncio.sleep(pause_ms / 1000)
             pause_ms = min(2 * pause_ms, most_ms)
@@ -302,7 +310,7 @@ class Attempt:
 
     async def _reload(self) -> bool:
         """After a conflict what is stored of the run counts again, with all of its mail; what was begun or has returned
-        is kept. ``False``: the claim was lost."""
+        is kept. ``False``: the claim was lost, or there was no answer to wait for."""
         claim = await self._until_answered("reload", lambda: self.deps.store.reload(self.header.run_id, self.token))
         if claim is None or isinstance(claim, Lost):
             return False
