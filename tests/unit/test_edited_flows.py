@@ -1,7 +1,8 @@
-"""A flow whose objects are assigned to after it was made runs as it is then."""
+"""A flow whose objects are assigned to after it was made runs as it is then, and is stored so."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ from pydantic import ValidationError
 
 from plaita import Flow, Runtime
 from plaita.base.errors import FlowLoadError
+from plaita.core.closure import close_over, open_closure
 from plaita.node.assignment import Assignment
 from plaita.node.start import Start
 from tests.support.flows import chain
@@ -75,3 +77,69 @@ def test_what_is_stored_of_an_edited_flow_is_the_edited_flow() -> None:
     found(flow, "a").output = 4
     with Runtime.open("memory:") as runtime:
         assert runtime.start(flow).wait()["output"] == 4
+
+
+def of_objects() -> Flow:
+    sub = Flow(nodes=[Start(id="s", next="a"), Assignment(id="a", output=[1], next="e"), {"id": "e", "type": "end"}])
+    child = {"id": "c", "type": "child", "childFlow": sub, "next": "e"}
+    nodes = [Start(id="s", next="c"), child, {"id": "e", "type": "end", "output": "$NODE.c"}]
+    return Flow(flow_id="f", nodes=nodes, global_context={"rate": 1})
+
+
+def add_to_a_sub_flow(flow: Flow) -> None:
+    found(flow, "c").child_flow.nodes.append(Assignment(id="b", output=1, next="e"))
+
+
+def change_a_value_of_a_node(flow: Flow) -> None:
+    found(found(flow, "c").child_flow, "a").output.append(2)
+
+
+def change_a_global_value(flow: Flow) -> None:
+    assert flow.global_context is not None
+    flow.global_context["rate"] = True
+
+
+def assign_a_header(flow: Flow) -> None:
+    flow.version = "2"
+
+
+def assign_a_field_of_a_sub_flow(flow: Flow) -> None:
+    found(found(flow, "c").child_flow, "a").output = 3
+
+
+CHANGES = [
+    add_to_a_sub_flow, change_a_value_of_a_node, change_a_global_value, assign_a_header, assign_a_field_of_a_sub_flow,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "flow", [of_objects(), Flow.model_validate(chain(adding("a", 1)))], ids=["objects", "document"]
+)
+def test_the_closure_of_a_flow_is_made_once(flow: Flow) -> None:
+    assert close_over(flow)[1] is close_over(flow)[1]
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_the_closure_follows_every_change_also_one_in_place(change: Callable[[Flow], None]) -> None:
+    flow = of_objects()
+    before, _ = close_over(flow)
+    change(flow)
+    after, document = close_over(flow)
+    assert after != before
+    assert close_over(open_closure(document))[1] == document
+
+
+def test_the_closure_follows_a_document_that_is_changed_in_place() -> None:
+    document = chain(adding("a", 1))
+    flow = Flow.model_validate(document)
+    before, _ = close_over(flow)
+    document["nodes"][1]["output"] = True
+    assert close_over(flow)[0] != before
+
+
+def test_the_closure_follows_the_flows_it_refers_to() -> None:
+    refers = chain({"id": "r", "type": "reference", "flowId": "other"})
+    flow = Flow.model_validate(refers, resolver=lambda *_: chain(adding("a", 1)))
+    before, _ = close_over(flow)
+    flow.look_up(lambda *_: chain(adding("a", 2)))
+    assert close_over(flow)[0] != before

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 from plaita.base.errors import FlowLoadError
@@ -19,15 +20,42 @@ from plaita.node.registry import NodeRegistry
 FORMAT = 1
 LANGUAGE = 1
 """Level of the expression language."""
+_LEAVES = frozenset({str, int, float, bool, type(None)})
 _FUNCTION = re.compile(rb"\$F\.([A-Za-z_]\w*)")
 
 
 def close_over(flow: Flow) -> tuple[str, bytes]:
     """Hash and document of a flow: the definition, those it refers to, and a manifest of what loading them needs.
 
-    The hash covers all of it. Raises ``FlowLoadError``: a definition that cannot run is not stored.
+    The hash covers all of it. It is kept with the flow, and made anew when anything of the flow has been changed in any
+    way. Raises ``FlowLoadError``: a definition that cannot run is not stored.
     """
     refuse_missing(flow)
+    said = [_said(flow), *(said for wanted, one in flow._references.items() for said in (*wanted, _said(one)))]
+    kept: Closed | None = flow._closed
+    if kept is None or kept.said != said:
+        kept = flow._closed = Closed(said, *_closed(flow))
+    return kept.closure, kept.document
+
+
+@dataclass(frozen=True, slots=True)
+class Closed:
+    """The closure of a flow, and all that it was made of: as long as that is the same, the closure is."""
+
+    said: list[bytes | str]
+    closure: str
+    document: bytes
+
+
+def _said(flow: Flow) -> bytes:
+    """All that a definition says, in short time: a document is JSON, and is written as it is."""
+    try:
+        return encode(flow._raw or document_of(flow))
+    except TypeError:
+        return encode(document_of(flow))
+
+
+def _closed(flow: Flow) -> tuple[str, bytes]:
     definition = document_of(flow)
     referred = [(*wanted, document_of(one)) for wanted, one in sorted(flow._references.items(), key=lambda kv: kv[0])]
     body = encode([definition, *(one for _, _, one in referred)])
@@ -74,6 +102,17 @@ def document_of(flow: Flow) -> dict[str, Json]:
 
 
 def _plain(value: Any) -> Json:
+    kind = type(value)
+    if kind in _LEAVES:
+        return value
+    if kind is dict:
+        return {key: _plain(item) for key, item in value.items()}
+    if kind is list:
+        return [_plain(item) for item in value]
+    return _plain_object(value)
+
+
+def _plain_object(value: Any) -> Json:
     if isinstance(value, Flow):
         return document_of(value)
     if isinstance(value, Node):

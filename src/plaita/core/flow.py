@@ -67,6 +67,7 @@ class Flow(Editable):
     _references: dict[tuple[str, str], Any] = PrivateAttr(default_factory=dict)
     _missing: tuple[tuple[str, str], ...] = PrivateAttr(default=())
     _compiled: Any = PrivateAttr(default=None)
+    _closed: Any = PrivateAttr(default=None)
 
     @field_validator("version")
     @classmethod
