@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,6 +17,8 @@ from plaita.core.closure import close_over, open_closure
 from plaita.node.assignment import Assignment
 from plaita.node.start import Start
 from tests.support.flows import chain
+
+ROOT = Path(__file__).parents[2]
 
 
 def adding(node_id: str, output: Any) -> dict[str, Any]:
@@ -143,3 +148,12 @@ def test_the_closure_follows_the_flows_it_refers_to() -> None:
     before, _ = close_over(flow)
     flow.look_up(lambda *_: chain(adding("a", 2)))
     assert close_over(flow)[0] != before
+
+
+@pytest.mark.parametrize("seed", ["1", "2", "3"])
+def test_a_flow_of_objects_has_the_same_closure_in_every_process(monkeypatch: pytest.MonkeyPatch, seed: str) -> None:
+    monkeypatch.setenv("PYTHONHASHSEED", seed)
+    monkeypatch.setenv("PYTHONPATH", str(ROOT / "src"))
+    told = "from tests.unit.test_edited_flows import *; print(close_over(of_objects())[0])"
+    done = subprocess.run([sys.executable, "-c", told], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == close_over(of_objects())[0]

@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from pydantic import BaseModel
+
 from plaita.base.errors import FlowLoadError
 from plaita.base.issues import Issue
 from plaita.base.json import Json, decode, encode
@@ -116,15 +118,19 @@ def _plain_object(value: Any) -> Json:
     if isinstance(value, Flow):
         return document_of(value)
     if isinstance(value, Node):
-        fields = {name: getattr(value, name) for name in value.model_fields_set}
-        return {"type": value.node_type, **{k: _plain(v) for k, v in fields.items()}}
-    if hasattr(value, "model_dump"):
-        return _plain({name: getattr(value, name) for name in value.model_fields_set})
+        return {"type": value.node_type, **_fields(value)}
+    if isinstance(value, BaseModel):
+        return _fields(value)
     if isinstance(value, dict):
         return {key: _plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [_plain(item) for item in value]
     return getattr(value, "value", value)
+
+
+def _fields(value: BaseModel) -> dict[str, Json]:
+    """What was set of an object, in an order that is the same in every process."""
+    return {name: _plain(getattr(value, name)) for name in sorted(value.model_fields_set)}
 
 
 def nodes_of(flow: Flow) -> Iterator[Node]:
