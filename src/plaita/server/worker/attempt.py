@@ -98,11 +98,6 @@ class Attempt:
         """Only calls are under way: nothing moves until one comes back or mail arrives."""
         return self._calls.any_runs and not self._bell.is_rung
 
-    @property
-    def _keeps(self) -> bool:
-        """Is a call under way, or has one come back that no settle has carried yet? All else is done again alike."""
-        return self._calls.any_runs or self._calls.any_returned
-
     def renewed(self, answer: Renewed | Lost, sent: float) -> None:
         """A renewal was answered."""
         if isinstance(answer, Lost):
@@ -297,7 +292,7 @@ class Attempt:
                 self.deps.telemetry.emit(told.STORE_UNAVAILABLE, store=store, verb=verb, error=str(e))
             if self._lost is not None:
                 return None
-            if pause_ms == most_ms and self.deps.draining.is_set() and not self._keeps:
+            if pause_ms == most_ms and self.deps.draining.is_set() and not self._calls.any_unsaved:
                 return None
             await asyncio.sleep(pause_ms / 1000)
             pause_ms = min(2 * pause_ms, most_ms)

@@ -38,6 +38,11 @@ class OpenCalls:
     def any_returned(self) -> bool:
         return bool(self._returned)
 
+    @property
+    def any_unsaved(self) -> bool:
+        """Is one under way, or has one come back that no settle has carried yet? All else is done again alike."""
+        return self.any_runs or self.any_returned
+
     def allow(self, calls: Iterable[Call]) -> None:
         """The start of these is durable."""
         self._allowed += calls
