@@ -61,6 +61,7 @@ class AdoptContract(Contract):
             await stage.backend.adopt(start(), Adoption(FRAMES, Park(None)))
         except ValueError:
             assert await stage.backend.run(RUN) is None
+            assert await stage.backend.audit() == []
         else:
             raise AssertionError("it was accepted")
 
