@@ -9,10 +9,13 @@ from typing import Any
 import pytest
 
 from plaita import Flow, Runtime
-from plaita.control.looking import rests
+from plaita.backends.memory import MemoryBackend
+from plaita.control.looking import goes_on_by_itself, rests, run_of
 from plaita.ports.queries import RunView
+from plaita.ports.runs import Arm, Park
 from plaita.ports.values import RunId
 from plaita.runtime.driving import follow_through, go_on
+from plaita.testing.conformance.stage import WAIT, HandClock, Stage, hand
 
 NOW = 1_000_000
 RUN = RunView(
@@ -66,3 +69,22 @@ async def test_a_rest_that_came_after_another_between_two_looks_is_asked_about_t
 
     await follow_through(runtime.store, run.id, runtime.how, stays)
     assert asked == ["a", "b"]
+
+
+ANSWERED = [
+    pytest.param((hand("w"),), id="nothing_left_open"),
+    pytest.param((hand("w"), hand("other")), id="another_is_open"),
+]
+
+
+@pytest.mark.parametrize("arms", ANSWERED)
+async def test_one_that_was_answered_and_waits_for_a_slot_goes_on_by_itself(arms: tuple[Arm, ...]) -> None:
+    clock = HandClock()
+    stage = Stage(MemoryBackend(clock, cap=1), clock)
+    await stage.settle(await stage.hold("waits"), Park(None), arms=arms)
+    assert not await goes_on_by_itself(stage.backend, await run_of(stage.backend, "waits"))
+    await stage.hold("takes the slot")
+    await stage.backend.wake(RunId("waits"), WAIT, b"1")
+    view = await run_of(stage.backend, "waits")
+    assert (view.status, view.due_ms) == ("suspended", None)
+    assert await goes_on_by_itself(stage.backend, view)

@@ -48,13 +48,14 @@ def rests(view: RunView, now_ms: int) -> bool:
 
 
 async def goes_on_by_itself(store: Backend, view: RunView) -> bool:
-    """Is something to be expected although nobody outside does anything: a delay, a try, a start or a child's end?"""
+    """Is something to be expected although nobody outside does anything: a delay, a try, a start, a child's end, or a
+    slot for one that was answered?"""
     if is_over(view) or view.blocked_reason:
         return False
     if view.status != "suspended" or view.token is not None or view.retry_ms is not None:
         return True
-    waits = await store.waits(view.run_id)
-    return any(wait_kind(wait) in ("delay", "child") for wait in waits) if waits else view.due_ms is not None
+    waits = [wait for wait in await store.waits(view.run_id, open_only=False) if wait.state != "closed"]
+    return not waits or any(wait.state != "open" or wait_kind(wait) in ("delay", "child") for wait in waits)
 
 
 async def inspect(store: Backend, execution_id: str) -> Shape:
