@@ -134,6 +134,25 @@ def test_the_closure_follows_every_change_also_one_in_place(change: Callable[[Fl
     assert close_over(open_closure(document))[1] == document
 
 
+def add_to_the_child(flow: Flow) -> None:
+    found(flow, "c").child_flow.nodes.insert(1, Assignment(id="b", output=1, next="a"))
+
+
+def replace_in_the_child(flow: Flow) -> None:
+    found(flow, "c").child_flow.nodes[1] = Assignment(id="a", output=2, next="end")
+
+
+@pytest.mark.parametrize("change", [add_to_the_child, replace_in_the_child])
+def test_nodes_put_into_the_list_of_a_sub_flow_count(change: Callable[[Flow], None]) -> None:
+    flow = Flow.model_validate(chain({"id": "c", "type": "child", "childFlow": chain(adding("a", 1))}))
+    before, _ = close_over(flow)
+    assert flow.run() == 1
+    change(flow)
+    after, document = close_over(flow)
+    assert after != before
+    assert flow.run() == open_closure(document).run()
+
+
 def test_the_closure_follows_a_document_that_is_changed_in_place() -> None:
     document = chain(adding("a", 1))
     flow = Flow.model_validate(document)

@@ -111,7 +111,8 @@ def compile_flow(flow: Flow) -> None:
         ordered = sorted(found, key=lambda i: i.severity != "error")
         raise FlowLoadError(ordered, "the flow" if document is None else document.source)
     flow._program, flow._issues, flow._located = program, tuple(issues), False
-    flow._compiled = Compiled(edits_in_process(), list(flow.nodes))
+    below = [(level, list(level.nodes)) for level in levels(flow) if level is not flow]
+    flow._compiled = Compiled(edits_in_process(), list(flow.nodes), below)
 
 
 @dataclass(slots=True)
@@ -120,10 +121,12 @@ class Compiled:
 
     edits: int
     nodes: list[Node]
+    below: list[tuple[Flow, list[Node]]]
+    """Every sub-flow, and its nodes: a list can be changed without an assignment."""
 
     def is_stale(self, flow: Flow) -> bool:
-        """Was something assigned since? Cheap while nothing was assigned anywhere."""
-        if self.nodes != flow.nodes:
+        """Was something assigned, or a list of nodes changed, since? Cheap while nothing was."""
+        if self.nodes != flow.nodes or any(nodes != level.nodes for level, nodes in self.below):
             return True
         now = edits_in_process()
         if self.edits == now:
