@@ -128,7 +128,7 @@ def test_what_is_asked_of_somebody_beside_a_delay_is_said_meanwhile(shell: Shell
 
 def test_a_start_that_is_set_for_later_is_waited_for(shell: Shell) -> None:
     shell.write("nap.yaml", NAP)
-    shell.plaita("start nap.yaml --id nap-1 --not-before PT3S")
+    shell.plaita("start nap.yaml --id nap-1 --not-before PT8S")
     waited = shell.plaita("wait nap-1")
     assert (waited.code, "  begins 2" in waited.err.splitlines()[1]) == (0, True)
 
