@@ -6,7 +6,7 @@ import asyncio
 import os
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, TypeVar
+from typing import TypeVar
 
 from plaita.app import store_opener, worker_options
 from plaita.base.clock import Clock, SystemClock
@@ -31,19 +31,16 @@ LATE_MS = 2_000
 T = TypeVar("T")
 
 __all__ = [
-    "Drive", "Until", "drive", "drive_unless_taken", "follow", "follow_through", "go_on", "interrupted", "is_over",
+    "Drive", "drive", "drive_unless_taken", "follow", "follow_through", "go_on", "interrupted", "is_over",
     "is_taken", "is_taken_in_time", "move_woken", "rests", "unmoved", "woken_by",
 ]  # fmt: skip
-Until = Literal["wait", "end"]
 
 
 @dataclass(frozen=True, slots=True)
 class Drive:
-    """How to drive: ``until`` ``wait`` stops at the first wait, ``end`` stays. ``observer`` is told of every step,
-    ``callbacks`` of flows and nodes."""
+    """How to drive. ``observer`` is told of every step, ``callbacks`` of flows and nodes."""
 
     settings: Settings
-    until: Until = "wait"
     observer: Observer | None = None
     telemetry: Telemetry | None = None
     imports: tuple[str, ...] = ()
@@ -70,7 +67,7 @@ async def drive(
     try:
         while not (stop.is_set() or working.done() or view.closure in worker.lacks):
             view = await run_of(store, execution_id)
-            if is_over(view) or (how.until == "wait" and rests(view, await store.now_ms())):
+            if is_over(view) or rests(view, await store.now_ms()):
                 break
             if ends is not None and SystemClock().elapsed_ms() >= ends:
                 break
@@ -133,7 +130,7 @@ async def follow(
     begun = moved = clock.elapsed_ms()
     while True:
         view = await run_of(store, execution_id)
-        if is_over(view) or (how.until == "wait" and rests(view, await store.now_ms())) or stop.is_set():
+        if is_over(view) or rests(view, await store.now_ms()) or stop.is_set():
             return view
         now = clock.elapsed_ms()
         passed = int(now - begun)
