@@ -10,6 +10,9 @@ import pytest
 from tests.diff.packages import Player, both
 from tests.diff.programs import CHILDREN, PROGRAMS, A, Z
 
+# The first one may have to install the published package.
+pytestmark = pytest.mark.timeout(300)
+
 
 @pytest.fixture(scope="module")
 def compilers() -> Iterator[tuple[Player, Player]]:
