@@ -14,7 +14,7 @@ from typing import Any, Final
 from plaita.base.json import decode
 
 RARE: Final = "|"
-SHORTENED: Final = """local USUAL = {}
+SHORTENED: Final = """local USUAL, SHARED, AT = {}, {}, {}
 local function shortened(v, n, always, usual)
 while n > always and (v[n] == usual[n] or (type(v[n]) == 'table' and next(v[n]) == nil)) do
 v[n], n = nil, n - 1
@@ -43,9 +43,11 @@ class Record:
         return dict(zip(self.fields, (*values, *self.decoded[len(values) :]), strict=True))
 
     def lua(self) -> str:
-        """``NAME_of(values)`` makes a table of a list, ``values_of_NAME(table)`` the other way round.
+        """``NAME_of(values)`` makes a table of a list, ``values_of_NAME(table)`` the other way round;
+        ``AT.NAME`` has the places of the fields.
 
-        Tables are made at once: one that grows is copied on its way. Most have no rare field: they are made without.
+        Tables are made at once: one that grows is copied on its way. Most have no rare field: what those would be is
+        said by a table that all of them share.
         """
         name, common, size = self.name, self.common, len(self.fields)
         pairs = list(zip(self.fields, self.usual, strict=True))
@@ -56,8 +58,10 @@ class Record:
         plain = " and ".join(_is_usual(field, usual) for field, usual in pairs[common:]) or "true"
         return "\n".join([
             f"USUAL.{name} = {{{usuals}}}",
+            f"AT.{name} = {{{', '.join(f'{field} = {at}' for at, field in enumerate(self.fields, 1))}}}",
+            f"SHARED.{name} = {{__index = {{{', '.join(unread)}}}}}",
             f"local function {name}_of(v)",
-            f"if #v <= {common} then return {{{', '.join(read[:common] + unread)}}} end",
+            f"if #v <= {common} then return setmetatable({{{', '.join(read[:common])}}}, SHARED.{name}) end",
             f"return {{{', '.join(read)}}}",
             "end",
             f"local function values_of_{name}(t)",

@@ -33,6 +33,16 @@ now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 """
 GIVEN_CLOCK = "now = tonumber(ARGV[#ARGV])\n"
 """For a store whose time comes from the caller, as the last argument of every call."""
+ARGUMENTS: Final = """local function next_arg() taken = taken + 1 return ARGV[taken] end
+local function next_list()
+local first, count = taken + 2, tonumber(ARGV[taken + 1])
+taken = taken + 1 + count
+if count <= 1000 then return {unpack(ARGV, first, taken)} end
+local list = {}
+for i = first, taken do list[#list + 1] = ARGV[i] end
+return list
+end"""
+"""A list comes as the number of its items and these. Lua unpacks a few thousand values at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,9 +166,7 @@ def _begin(clock: str) -> str:
     names = [name for name, _ in state]
     return "\n".join([
         f"local {', '.join(['ARGV', 'now', 'args', 'taken', *names])}",
-        "local function next_arg() taken = taken + 1 return ARGV[taken] end",
-        "local function next_list() local list = {} for i = 1, tonumber(next_arg()) do list[i] = next_arg() end"
-        " return list end",
+        ARGUMENTS,
         "local function begin(given)",
         "ARGV = given",
         clock + "\n".join(f"{name} = {value}" for name, value in state),
@@ -175,12 +183,11 @@ def _fragment(source: Source) -> str:
 def _function(source: Source) -> str:
     """A verb as a function; it reads its arguments in the order of its contract."""
     plain = list(takewhile(lambda name: not name.endswith("*"), source.args))
-    lines = [
-        f"function VERB.{source.name}()",
-        f"args, taken = {{{', '.join(f'{name} = ARGV[{at}]' for at, name in enumerate(plain, 1))}}}, {len(plain)}",
-    ]
+    values = [f"{name} = ARGV[{at}]" for at, name in enumerate(plain, 1)]
+    # A table is filled from left to right.
     for name in source.args[len(plain) :]:
-        lines.append(f"args.{name[:-1]} = next_list()" if name.endswith("*") else f"args.{name} = next_arg()")
+        values.append(f"{name[:-1]} = next_list()" if name.endswith("*") else f"{name} = next_arg()")
+    lines = [f"function VERB.{source.name}()", f"taken = {len(plain)}", f"args = {{{', '.join(values)}}}"]
     return "\n".join([*lines, _keyed(source.text), "end\n"])
 
 

@@ -1,6 +1,6 @@
 --! fragment rows
 --! uses starts mirror tallies indexes
---! state rows={} order={} said={} stirred=false called={}
+--! state rows={} order={} said={} stamp=false stirred=false called={}
 --! record run rid incarnation tenant kind digest born status generation seq submitted entries
 --! record run last_nonce=false last_generation=0 last_digest='' armed=0 live={}
 --! record run nonce=false due=false slot=false tries=0 boxn=0 unread=0 box={} consumed={} consumed_beside=false
@@ -25,14 +25,30 @@ local function id_of(member)
   return string.sub(member, 15)
 end
 
-local function place_of(run)
-  if not run.due then return false end
-  if run.nonce then return leases_key(run.queue) end
+-- The index of a run that is due then, held or not.
+local function place_of(run, due, nonce)
+  if not due then return false end
+  if nonce then return leases_key(run.queue) end
   return due_key(run.queue, run.priority)
 end
 
 local function remember(run)
-  run.was = {place = place_of(run), due = run.due, nonce = run.nonce, status = run.status, ended = run.ended}
+  local was = run.was
+  was.due, was.nonce, was.status, was.ended = run.due, run.nonce, run.status, run.ended
+end
+
+local function move(run, was)
+  local member = member_of(run)
+  local from, to = place_of(run, was.due, was.nonce), place_of(run, run.due, run.nonce)
+  if from and from ~= to then put_member(from, member, false) end
+  if to and (from ~= to or was.due ~= run.due) then
+    put_member(to, member, run.due)
+    if not run.nonce or run.due <= now then stirred = true end
+  end
+  if was.nonce ~= run.nonce then
+    if was.nonce then put_member(held_key(), was.nonce .. '|' .. run.id, false) end
+    if run.nonce then put_member(held_key(), run.nonce .. '|' .. run.id, 0) end
+  end
 end
 
 -- The encoder writes fourteen digits: a later time than that is kept as text.
@@ -40,13 +56,16 @@ local function written_time(at)
   return at and at >= 1e14 and string.format('%d', at) or at
 end
 
+local TIMES = {'due', 'retry', 'not_before'}
+
 -- A header has the waits that are not closed in it, as long as they are few; of others it has the ids.
 local function read_header(raw)
   local run = run_of(cjson.decode(raw))
   run.waits = {}
   if run.tenant == '' then run.tenant = DEFAULT_TENANT end
-  run.due, run.retry = run.due and tonumber(run.due), run.retry and tonumber(run.retry)
-  run.not_before = run.not_before and tonumber(run.not_before)
+  for _, name in ipairs(TIMES) do
+    if type(run[name]) == 'string' then run[name] = tonumber(run[name]) end
+  end
   for i, entry in ipairs(run.live) do
     if type(entry) == 'table' then
       local wait = wait_of(entry)
@@ -57,18 +76,24 @@ local function read_header(raw)
   return run
 end
 
-local function header_text(run)
-  local tenant, live, written = run.tenant, run.live, {}
-  local due, retry, not_before = run.due, run.retry, run.not_before
-  for i, id in ipairs(live) do
+local function live_values(run)
+  local values = {}
+  for i, id in ipairs(run.live) do
     local wait = run.waits[id]
-    written[i] = wait and wait.within and values_of_wait(wait) or id
+    values[i] = wait and wait.within and values_of_wait(wait) or id
   end
-  run.tenant, run.live = tenant ~= DEFAULT_TENANT and tenant or '', written
-  run.due, run.retry, run.not_before = written_time(due), written_time(retry), written_time(not_before)
-  local raw = cjson.encode(values_of_run(run))
-  run.tenant, run.live, run.due, run.retry, run.not_before = tenant, live, due, retry, not_before
-  return raw
+  return values
+end
+
+local function header_text(run)
+  local values, at = values_of_run(run), AT.run
+  if run.tenant == DEFAULT_TENANT then values[at.tenant] = '' end
+  if #run.live > 0 then values[at.live] = live_values(run) end
+  for _, name in ipairs(TIMES) do
+    local place = at[name]
+    if values[place] then values[place] = written_time(values[place]) end
+  end
+  return cjson.encode(values)
 end
 
 -- The run of that id, or of that other name; false when there is none.
@@ -84,7 +109,7 @@ local function find_run(id)
   end
   run = read_header(raw)
   run.id, run.raw = id, raw
-  remember(run)
+  run.was = {due = run.due, nonce = run.nonce, status = run.status, ended = run.ended}
   rows[id] = run
   order[#order + 1] = run
   return run
@@ -111,7 +136,7 @@ local function add_run(start)
     box = {}, live = {}, waits = {}, consumed = {}, consumed_beside = false, frames_beside = false,
     not_before = type(facts.not_before) == 'number' and facts.not_before, business_key = facts.business_key,
     tags = facts.tags, hidden = not (facts.mirrored and LIMITS.mirrored), shared = facts,
-    was = {place = false, due = false, nonce = false, status = false, ended = false},
+    was = {due = false, nonce = false, status = false, ended = false},
   }
   if start.input ~= NO_INPUT then redis.call('HSET', run_key(run.id), 'in', start.input) end
   if start.parent ~= '' then redis.call('HSET', run_key(run.id), 'p', start.parent) end
@@ -134,25 +159,21 @@ local function say(run, entry)
     entries = {}
     said[run.id] = entries
   end
-  entries[#entries + 1] = string.format('%d|', now) .. entry
+  stamp = stamp or string.format('%d|', now)
+  entries[#entries + 1] = stamp .. entry
 end
 
 local function save(run)
   local raw = header_text(run)
   if raw == run.raw then return end
-  local was, member, place = run.was, member_of(run), place_of(run)
+  local was = run.was
   if run.frames then
     redis.call('HSET', run_key(run.id), 'h', raw, 'f', run.frames)
     run.frames = nil
   else
     redis.call('HSET', run_key(run.id), 'h', raw)
   end
-  if was.place and was.place ~= place then put_member(was.place, member, false) end
-  if place and (was.place ~= place or was.due ~= run.due) then put_member(place, member, run.due) end
-  if was.nonce ~= run.nonce then
-    if was.nonce then put_member(held_key(), was.nonce .. '|' .. run.id, false) end
-    if run.nonce then put_member(held_key(), run.nonce .. '|' .. run.id, 0) end
-  end
+  if was.due ~= run.due or was.nonce ~= run.nonce then move(run, was) end
   if was.status ~= run.status then
     if was.status then put_member(by_status_key(was.status), run.id, false) end
     put_member(by_status_key(run.status), run.id, run.rid)
@@ -162,9 +183,6 @@ local function save(run)
     mirror_claim(run)
   end
   if was.ended ~= run.ended then put_member(ended_key(), run.id, run.ended) end
-  if run.due and (was.due ~= run.due or was.place ~= place) and (not run.nonce or run.due <= now) then
-    stirred = true
-  end
   run.raw = raw
   remember(run)
 end

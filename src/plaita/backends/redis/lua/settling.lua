@@ -113,9 +113,9 @@ end
 local function accept(run, step)
   run.seq = step.seq
   run.last_nonce, run.last_generation, run.last_digest = step.nonce, step.generation, step.digest
-  run.retry = false
+  if run.retry then run.retry = false end
   -- Given back without a change, by a process that could not load it, a reopened run is still to be reopened.
-  run.reopened = run.reopened and #step.put == 0 and #step.cut == 0 and step.kind ~= 'end'
+  if run.reopened then run.reopened = #step.put == 0 and #step.cut == 0 and step.kind ~= 'end' end
 end
 
 local function tell(run, step)
