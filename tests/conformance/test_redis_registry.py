@@ -16,11 +16,13 @@ from redis.retry import Retry
 
 from plaita.backends.redis import RedisBackend
 from plaita.base.errors import InputError
-from plaita.ports.processes import Facts
+from plaita.ports.processes import Facts, Process
 from plaita.server.control import ControlCommand, ControlListener
 from plaita.server.registry import ServiceInfo, ServiceRegistry
 from plaita.server.worker import Surroundings, Worker, WorkerOptions
 from plaita.telemetry import LogTelemetry
+from plaita.testing.conformance.stage import start
+from tests.servers import redis_server
 
 PATIENCE_S = 10
 KEY = "plaita:registry:flow_worker:w-1"
@@ -29,6 +31,20 @@ KEY = "plaita:registry:flow_worker:w-1"
 @pytest.fixture
 def registry(client: redis.Redis) -> ServiceRegistry:
     return ServiceRegistry(client)
+
+
+async def test_who_leaves_a_full_server_is_gone_and_what_it_held_is_due() -> None:
+    with redis_server() as url, redis.Redis.from_url(url) as client:
+        store = RedisBackend(url)
+        await store.announce(Process("one", 1, ("default",), None, (), 5, Facts("w-1", listed=True)))
+        await store.submit(start())
+        await store.claim("one.n", 1)
+        client.config_set("maxmemory", "1kb")
+        await store.withdraw("one")
+        living, [again] = await store.living(), await store.claim("two.n", 1)
+        left = json.loads(client.get(KEY) or b"{}")
+        await store.close()
+    assert (living, again.takeover, left.get("status")) == ([], True, "stopped")
 
 
 def service(name: str = "i1", **fields: Any) -> ServiceInfo:

@@ -142,11 +142,14 @@ class RedisBackend(RedisRuns, RedisInbox):
         self._announced.pop(holder, None)
         self._heard.discard(holder)
         raw = await self._talk.call("GET", self._talk.key("process", holder))
-        if raw is not None and (shown := self._shown(in_state(process_of(raw), "stopped"))):
-            place = self._talk.key("registry", process_of(raw).facts.instance)
-            await self._talk.call("SET", place, shown, "PX", STOPPED_TTL_MS)
-        await self._talk.call("ZREM", self._talk.key("processes"), holder)
-        await self._talk.call("DEL", self._talk.key("process", holder))
+        said = None if raw is None else process_of(raw)
+        await self._talk.run(
+            "withdraw",
+            holder=holder,
+            instance="" if said is None else said.facts.instance,
+            shown=b"" if said is None else self._shown(in_state(said, "stopped")),
+            ttl=STOPPED_TTL_MS,
+        )
         await self.release(holder)
 
     async def living(self) -> list[Process]:
