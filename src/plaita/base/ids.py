@@ -23,6 +23,13 @@ def check_id(text: str, path: str) -> None:
         raise InputError(path, f"{text!r}: no leading -, no outer blanks, no control characters")
 
 
+def check_queue(name: str, path: str) -> None:
+    """The name of a queue is an id that stands in lists of names with commas. Raises ``InputError`` naming ``path``."""
+    check_id(name, path)
+    if not name or "," in name:
+        raise InputError(path, f"{name!r}: the name of a queue is not empty and has no comma")
+
+
 def check_text(text: object, path: str) -> None:
     """Whatever a store keeps or is asked for is Unicode. Raises ``InputError`` naming ``path``."""
     if not isinstance(text, str):

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from plaita.base.clock import new_id
 from plaita.base.errors import Conflict, FlowLoadError
-from plaita.base.ids import check_id, check_list, check_texts, check_whole, start_digest
+from plaita.base.ids import check_id, check_list, check_queue, check_texts, check_whole, start_digest
 from plaita.base.json import Json, admit, encode
 from plaita.control.definitions import find, published
 from plaita.core.closure import close_over, open_closure
@@ -42,7 +42,8 @@ class StartOptions:
     def __post_init__(self) -> None:
         """What a caller gives in Python is checked here, before a store is asked for anything."""
         check_id(self.execution_id, "execution_id")
-        check_texts(business_key=self.business_key, queue=self.queue, tenant=self.tenant)
+        check_queue(self.queue, "queue")
+        check_texts(business_key=self.business_key, tenant=self.tenant)
         for name in ("tags", "imports"):
             object.__setattr__(self, name, check_list(getattr(self, name), name))
         if self.not_before_ms is not None:

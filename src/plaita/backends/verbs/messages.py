@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import TypeAlias
 
 from plaita.base.errors import InputError
-from plaita.base.ids import check_id, derived_id
+from plaita.base.ids import check_id, check_queue, derived_id
 from plaita.base.json import Json, encode, parse
 from plaita.ports.inbox import MESSAGE_TYPES, DeadLettered, Message, Reason
 from plaita.ports.values import RunId, WaitId
@@ -145,6 +145,12 @@ class Fields:
         check_id(found, f"$.{name}")
         return found
 
+    def queue(self, name: str, default: str) -> str:
+        """A text that can be the name of a queue."""
+        found = self.text(name, default)
+        check_queue(found, f"$.{name}")
+        return found
+
     def data(self, name: str) -> bytes:
         """Any value, as JSON bytes."""
         return encode(self._body.get(name))
@@ -228,7 +234,7 @@ def _start(message: Message, fields: Fields) -> Start:
         fields.text("flow_id"),
         fields.text("version", ""),
         fields.object("params"),
-        fields.id("queue", QUEUE),
+        fields.queue("queue", QUEUE),
         name,
         fields.flag("quota_bypass"),
     )

@@ -126,6 +126,7 @@ INVALID: dict[str, bytes] = {
     "params that are no object": b'{"type": "start", "flow_id": "flow", "params": [1]}',
     "a version that is no text": b'{"type": "start", "flow_id": "flow", "version": 2}',
     "an id with a line break": b'{"type": "start", "flow_id": "flow", "execution_id": "a\\nb"}',
+    "a queue that no list of names can name": b'{"type": "start", "flow_id": "flow", "queue": "a,b"}',
     "an id that is too long": b'{"type": "start", "flow_id": "flow", "execution_id": "' + b"x" * 201 + b'"}',
     "a resume of nothing": b'{"type": "resume", "execution_id": "r"}',
     "a resume of a subscription that is no text": (
