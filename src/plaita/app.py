@@ -191,8 +191,16 @@ def stream_names(settings: Settings) -> tuple[str, str]:
 
 def log_secrets(settings: Settings) -> list[str]:
     """Texts of the settings that no log may show: passwords in URLs."""
-    urls = (settings.store.url, settings.worker.alert_webhook)
-    return [unquote(parts.password) for url in urls if (parts := urlsplit(url)).password]
+    found = (_password(url) for url in (settings.store.url, settings.worker.alert_webhook))
+    return [password for password in found if password]
+
+
+def _password(url: str) -> str:
+    """Empty for a URL without one, and for a text that is no URL: whoever opens it says so."""
+    try:
+        return unquote(urlsplit(url).password or "")
+    except ValueError:
+        return ""
 
 
 def published_rows(store: Backend) -> PublishedRows:
