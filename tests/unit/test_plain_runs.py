@@ -72,6 +72,13 @@ class Cancels(Node):
         raise asyncio.CancelledError
 
 
+class Exits(Node):
+    node_type: ClassVar[str] = "exits"
+
+    async def arun(self, execution: Any) -> Any:
+        raise GeneratorExit
+
+
 class Odd(Node):
     node_type: ClassVar[str] = "odd"
 
@@ -88,7 +95,7 @@ def _freed() -> Any:
 
 
 def flow(*nodes: dict[str, Any], **header: Any) -> Flow:
-    return flow_of(chain(*nodes, **header), Stuck, Patient, Raising, Cancels, Odd)
+    return flow_of(chain(*nodes, **header), Stuck, Patient, Raising, Cancels, Exits, Odd)
 
 
 def both(of: Flow, value: dict[str, Any] | None = None) -> list[Any]:
@@ -176,8 +183,9 @@ def test_whatever_a_node_raises_becomes_a_documented_exception(what: str, cls: t
         assert (outcome.code, outcome.path) == (code, ("a",))
 
 
-def test_a_coroutine_that_raises_cancellation_by_itself_fails_like_any_other() -> None:
-    for outcome in both(flow({"id": "a", "type": "cancels"})):
+@pytest.mark.parametrize("kind", ["cancels", "exits"])
+def test_a_coroutine_that_raises_what_ends_coroutines_fails_like_any_other(kind: str) -> None:
+    for outcome in both(flow({"id": "a", "type": kind})):
         assert isinstance(outcome, NodeExecutionError)
 
 

@@ -253,12 +253,12 @@ async def aperform(call: Call, view: NodeExecution) -> Returned | Raised:
     try:
         result = call.node.model.arun(view)
         return view.returned(accepted(call, await result if inspect.isawaitable(result) else result))
-    except asyncio.CancelledError as e:
+    except (asyncio.CancelledError, GeneratorExit) as e:
         # Who drops a call closes its view first: any other cancellation is the node's own.
         if view.cancel_requested:
             raise
         return Raised(call.id, failure_of(e, call))
-    except (KeyboardInterrupt, GeneratorExit):
+    except KeyboardInterrupt:
         raise
     except BaseException as e:  # noqa: BLE001 - see perform
         return Raised(call.id, failure_of(e, call))
