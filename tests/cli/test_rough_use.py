@@ -126,6 +126,24 @@ def test_an_execution_goes_on_when_nobody_reads_what_is_said_about_it(shell: She
     assert '"completed"' in done.stdout, done.stderr
 
 
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_a_command_does_its_work_when_streams_are_closed(shell: Shell, closed: str) -> None:
+    give(shell)
+    line = "plaita() { " + " ".join(COMMAND) + ' "$@"; }; ' + f"plaita run flow.yaml {closed}; echo $?"
+    done = subprocess.run(
+        ["bash", "-c", line],
+        cwd=shell.folder,
+        env=shell.environment,
+        capture_output=True,
+        text=True,
+        timeout=ENOUGH_S,
+        check=True,
+    )
+    assert done.stdout.splitlines()[-1] == "0", done.stderr
+    [ran] = shell.plaita("ps --json").json["items"]
+    assert ran["status"] == "completed"
+
+
 def test_data_moves_no_cursor(shell: Shell) -> None:
     give(shell, wait=APPROVAL)
     shell.plaita("run flow.yaml --input -", stdin='{"title": "\\u001b[2Jcleared\\n\\u202ereversed"}')

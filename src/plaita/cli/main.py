@@ -45,6 +45,7 @@ from plaita.cli import (
 from plaita.cli import build as build_command
 from plaita.cli.failing import FAILED, INTERRUPTED, USAGE, complain, report, report_usage
 from plaita.cli.screen import note
+from plaita.cli.streams import open_streams
 
 COMMANDS: Final[tuple[tuple[Callable[..., None], str], ...]] = (
     (run.run, "plaita run order.yaml -i amount=120"),
@@ -186,6 +187,7 @@ def _letters() -> None:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """The entry point: runs a command and exits with its code."""
+    open_streams()
     given = list(sys.argv[1:] if arguments is None else arguments)
     options = _options_of(given)
     if "--debug" not in options:

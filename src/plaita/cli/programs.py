@@ -14,6 +14,7 @@ from plaita.base.errors import InputError, PlaitaError
 from plaita.base.spelling import suggest
 from plaita.cli.failing import FAILED, USAGE, complain, report
 from plaita.cli.screen import note, say
+from plaita.cli.streams import open_streams
 from plaita.cli.turning import turn
 from plaita.runtime.bridging import bridge
 from plaita.settings import Settings
@@ -146,6 +147,7 @@ def enter(module: str, known: Sequence[Flag], arguments: Sequence[str]) -> int |
 
     Everything that is wrong is said at once. A flag without meaning is said once, with what takes its place.
     """
+    open_streams()
     if not {"-h", "--help"}.isdisjoint(arguments):
         say(f"usage: python -m {module} [FLAG VALUE]...\n")
         for flag in known:
