@@ -45,6 +45,15 @@ async def test_a_claim_of_a_process_that_is_not_there_is_named_until_somebody_is
     assert lost.message == "1 executions are held by 1 processes that are not there"
 
 
+async def test_processes_of_one_name_are_told_of(store: MemoryBackend) -> None:
+    for holder, name in (("h1", "a"), ("h2", "a"), ("h3", "b"), ("h4", ""), ("h5", "")):
+        await store.announce(Process(holder, 1, ("default",), None, (), 0, Facts(name)))
+    _, found = await findings(store, "processes")
+    assert (found.status, found.message) == (
+        "warning", "2 processes are called a: a command for one of them reaches them all",
+    )  # fmt: skip
+
+
 async def test_workers_that_do_not_agree_are_named_with_what_they_say(store: MemoryBackend) -> None:
     await store.announce(worker("a", lease_ttl_seconds=10.0, version="1"))
     await store.announce(worker("b", lease_ttl_seconds=20.0, version="1"))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Final
 
@@ -44,6 +44,7 @@ async def check(store: Backend, settings: Settings) -> list[Finding]:
         await _clock(store),
         await _audit(store),
         _processes(living),
+        *_names(living),
         *_agreement(living),
         *await _claims(store, living),
         *await _executions(store),
@@ -78,6 +79,15 @@ def _processes(living: Sequence[Process]) -> Finding:
     words = [f"{p.facts.instance or p.pid} ({p.only or ', '.join(p.queues)})" for p in living]
     count = "1 process drives" if len(living) == 1 else f"{len(living)} processes drive"
     return Finding("processes", "ok", f"{count} executions: {'; '.join(words)}")
+
+
+def _names(living: Sequence[Process]) -> Iterator[Finding]:
+    """A name is that of one process: its record in the registry, and who obeys what is sent to it."""
+    named = Counter(process.facts.instance for process in living if process.facts.instance)
+    for name, count in sorted(named.items()):
+        if count > 1:
+            told = f"{count} processes are called {name}: a command for one of them reaches them all"
+            yield Finding("processes", "warning", told, "give each a PLAITA_INSTANCE_ID of its own, or none")
 
 
 def _agreement(living: Sequence[Process]) -> Iterator[Finding]:
