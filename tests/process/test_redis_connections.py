@@ -178,6 +178,18 @@ def test_a_worker_ends_when_it_is_told_to_although_redis_is_away(tmp_path: Path)
         fleet.processes.pop(pid).wait(15)
 
 
+def test_an_idle_worker_leaves_within_ten_seconds_of_its_drain_although_redis_hangs(tmp_path: Path) -> None:
+    with redis_at() as server:
+        fleet = RedisFleet(tmp_path, url=server.url, variables={"PLAITA_WORKER_DRAIN_TIMEOUT": "0"})
+        [pid] = fleet.start_workers(1)
+        os.kill(server.pid, signal.SIGSTOP)
+        try:
+            fleet.processes[pid].send_signal(signal.SIGTERM)
+            fleet.processes.pop(pid).wait(15)
+        finally:
+            os.kill(server.pid, signal.SIGCONT)
+
+
 def test_doctor_says_what_a_redis_may_lose(tmp_path: Path) -> None:
     with redis_at("--maxmemory-policy", "allkeys-lru") as server:
         answer = doctor(tmp_path, server.url)

@@ -5,14 +5,18 @@ from __future__ import annotations
 import asyncio
 from typing import Any, ClassVar
 
+import pytest
+
 from plaita import Flow, Node
 from plaita.backends.memory import MemoryBackend
 from plaita.base.errors import Unavailable
 from plaita.control.starting import StartOptions, start_flow
 from plaita.node.registry import get_default_registry
+from plaita.ports.inbox import Accepted
+from plaita.ports.processes import Facts, Process
 from plaita.ports.runs import SettleAnswer, Step
 from plaita.ports.values import RunId
-from plaita.server.worker import Worker, WorkerOptions
+from plaita.server.worker import Surroundings, Worker, WorkerOptions
 from tests.support.flows import chain
 
 RUN = RunId("r1")
@@ -50,6 +54,39 @@ class Away(MemoryBackend):
         raise Unavailable("away")
 
 
+class Silent(MemoryBackend):
+    """Once it is asked to, it answers nothing any more, whatever it is asked."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.silent, self.asked = False, asyncio.Event()
+
+    async def _answer(self) -> None:
+        if self.silent:
+            self.asked.set()
+            await asyncio.get_running_loop().create_future()
+
+    async def accept(self, n: int) -> list[Accepted]:
+        await self._answer()
+        return await super().accept(n)
+
+    async def announce(self, process: Process) -> bool:
+        await self._answer()
+        return await super().announce(process)
+
+    async def settle(self, step: Step) -> SettleAnswer:
+        await self._answer()
+        return await super().settle(step)
+
+    async def release(self, holder: str) -> int:
+        await self._answer()
+        return await super().release(holder)
+
+    async def withdraw(self, holder: str) -> None:
+        await self._answer()
+        await super().withdraw(holder)
+
+
 async def drained(store: Away) -> None:
     """A worker that is told to stop once the store is away, and has ten minutes to drain."""
     get_default_registry().register(Bump)
@@ -77,3 +114,20 @@ async def test_what_a_call_brought_back_is_kept_for_the_store_as_long_as_the_wor
     await drained(store)
     [told] = [entry for entry in await store.history(RUN) if b'"node_end"' in entry.data]
     assert (Bump.calls, b'"output":1' in told.data) == (1, True)
+
+
+@pytest.mark.parametrize("runs", [0, 1])
+async def test_a_store_that_hangs_keeps_no_worker_that_leaves(runs: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("plaita.server.worker.worker.FAREWELL_S", 0.05)
+    store, stop = Silent(), asyncio.Event()
+    get_default_registry().register(Bump)
+    ready, options = asyncio.Event(), WorkerOptions(drain_ms=50, facts=Facts("w-1"), poll_ms=10)
+    working = asyncio.create_task(Worker(store, options, Surroundings(ready=ready.set)).run(stop))
+    await ready.wait()
+    if runs:
+        await start_flow(store, Flow.model_validate(chain({"id": "b", "type": "drained_bump"})), {}, OPTIONS)
+    store.silent = True
+    await store.asked.wait()
+    stop.set()
+    async with asyncio.timeout(ENOUGH_S):
+        await working

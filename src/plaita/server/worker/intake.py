@@ -73,10 +73,19 @@ class Intake:
         self._taker, self._options = taker, options
         self._few = max(1, min(FEW, options.concurrency // FEW_PART))
         self._freed = asyncio.Event()
+        self._asked: asyncio.Task[Taken] | None = None
+        self._gave_up = False
 
     def freed(self) -> None:
         """A run was given back."""
         self._freed.set()
+
+    def give_up(self) -> None:
+        """The worker stops and the store does not answer: nobody waits for what was asked. A claim that it grants all
+        the same ends with those of the worker."""
+        self._gave_up = True
+        if self._asked is not None:
+            self._asked.cancel()
 
     async def run(self, stop: asyncio.Event) -> None:
         """Accept messages, claim while there is room; otherwise wait for a hint, for room, or the end.
@@ -92,7 +101,7 @@ class Intake:
                 self._freed.clear()
                 room = self._taker.room
                 asked, ahead = ahead or self._ask(room, stop, alone=not self._taker.running), None
-                taken = await asked
+                taken = await self._answer(asked)
                 left = self._taker.room - len(taken.claims)
                 if taken.claims and left >= self._few:
                     ahead = self._ask(left, stop, alone=False)
@@ -102,10 +111,23 @@ class Intake:
                 if not taken.claims and not taken.carried and taken.accepted < ACCEPT_MAX:
                     await self._idle(stop, full=room <= 0)
             if ahead is not None:
-                await self._start(await ahead, stop)
+                await self._start(await self._answer(ahead), stop)
         finally:
             if ahead is not None:
                 ahead.cancel()
+
+    async def _answer(self, asked: asyncio.Task[Taken]) -> Taken:
+        self._asked = asked
+        if self._gave_up:
+            asked.cancel()
+        try:
+            return await asked
+        except asyncio.CancelledError:
+            if self._gave_up:
+                return Taken(0, [], 0.0)
+            raise
+        finally:
+            self._asked = None
 
     def _ask(self, room: int, stop: asyncio.Event, *, alone: bool) -> asyncio.Task[Taken]:
         return asyncio.create_task(self._take(min(room, CLAIM_MAX), stop, alone=alone))

@@ -6,6 +6,7 @@ import asyncio
 import os
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
+from typing import Final
 
 from plaita.base.clock import new_id
 from plaita.base.errors import Unavailable
@@ -25,6 +26,9 @@ from plaita.telemetry import events as told
 
 REAP_MS = 200
 """How often dead processes on this machine are looked for: takeover takes this long at most."""
+FAREWELL_S: Final = 2.0
+"""How long a worker that leaves waits for each thing that it says to a store without an answer. There are five at most:
+what intake has under way, and that the worker drains, has cut its runs, stops, and is gone."""
 PRUNE_EVERY_MS = 3_600_000
 """How often a worker removes ended runs that are past their retention."""
 
@@ -107,12 +111,17 @@ class Worker:
             if self._ready is not None:
                 self._ready()
             async with asyncio.TaskGroup() as group:
+                asking = [group.create_task(self._reap(stop))]
                 if self.options.facts.instance:
-                    group.create_task(self.presence.beat(stop, self.options.beat_ms))
-                group.create_task(self._reap(stop))
-                group.create_task(self._intake.run(stop))
+                    asking.append(group.create_task(self.presence.beat(stop, self.options.beat_ms)))
                 if self.options.retention_ms is not None:
-                    group.create_task(self._prune(stop, self.options.retention_ms))
+                    asking.append(group.create_task(self._prune(stop, self.options.retention_ms)))
+                taking = group.create_task(self._intake.run(stop))
+                await stop.wait()
+                _, silent = await asyncio.wait([*asking, taking], timeout=FAREWELL_S)
+                for task in silent - {taking}:
+                    task.cancel()
+                self._intake.give_up()
         finally:
             handed_back = await self._drain()
             self._mail.close()
@@ -120,9 +129,9 @@ class Worker:
             if renewing is not None:
                 renewing.cancel()
             self._pool.close()
-            await self.presence.say("stopping")
+            await self._soon("announce", lambda: self.presence.say("stopping"))
             self.presence.leave()
-            await self._let_go("withdraw", self._store.withdraw(self.holder))
+            await self._soon("withdraw", lambda: self._store.withdraw(self.holder))
             self._telemetry.emit(told.WORKER_STOPPED, holder=self.holder, handed_back=handed_back)
 
     def leave(self, *, graceful: bool) -> None:
@@ -131,12 +140,16 @@ class Worker:
             self._drain_ms = 0
         self._told_to_stop.set()
 
-    async def _let_go(self, verb: str, asked: Awaitable[object]) -> None:
+    async def _soon(self, verb: str, ask: Callable[[], Awaitable[object]]) -> None:
         """At the end; a store that does not hear it finds out when the leases end."""
         try:
-            await asked
+            async with asyncio.timeout(FAREWELL_S):
+                await ask()
         except Unavailable as e:
             self._telemetry.emit(told.STORE_UNAVAILABLE, store=self._store.name, verb=verb, error=str(e))
+        except TimeoutError:
+            silent = f"no answer within {FAREWELL_S:.0f} s"
+            self._telemetry.emit(told.STORE_UNAVAILABLE, store=self._store.name, verb=verb, error=silent)
 
     async def changed(self, timeout_ms: int) -> None:
         """Return when a run was given back, or after the timeout."""
@@ -209,7 +222,7 @@ class Worker:
         self._deps.draining.set()
         async with asyncio.TaskGroup() as group:
             if self.options.facts.instance:
-                group.create_task(self.presence.say("draining"))
+                group.create_task(self._soon("announce", lambda: self.presence.say("draining")))
             return await self._empty()
 
     async def _empty(self) -> int:
@@ -226,7 +239,7 @@ class Worker:
             task.cancel()
         await asyncio.gather(*left, return_exceptions=True)
         if left:
-            await self._let_go("release", self._store.release(self.holder))
+            await self._soon("release", lambda: self._store.release(self.holder))
         return count
 
 
