@@ -380,6 +380,30 @@ async def test_a_port_that_nobody_listens_on_is_told_in_the_words_of_the_system(
     await link.close()
 
 
+async def test_who_expects_tls_of_a_server_without_it_is_told_to_look_for_that(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("plaita.backends.redis.link.CONNECT_S", 0.2)
+    with redis_over_tcp() as url:
+        link = Link(read_address(url.replace("redis://", "rediss://")))
+        with pytest.raises(Unavailable, match="cannot be reached") as caught:
+            await link.call("ECHO", "a")
+        await link.close()
+    assert "serves TLS there" in caught.value.hint
+
+
+async def test_a_server_that_hangs_up_on_a_greeting_may_be_one_with_tls() -> None:
+    async def hang_up(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read(1)
+        # What was sent and not read makes the end a reset.
+        writer.transport.abort()
+
+    async with await asyncio.start_server(hang_up, "127.0.0.1", port := free_port()):
+        link = Link(read_address(f"redis://127.0.0.1:{port}"))
+        with pytest.raises(Unavailable, match="cannot be reached") as caught:
+            await link.call("ECHO", "a")
+        await link.close()
+    assert "begins with rediss://" in caught.value.hint
+
+
 async def test_a_server_that_is_taken_for_a_sentinel_is_told_to_be_none() -> None:
     with redis_over_tcp() as url:
         link = Link(read_address(f"{url.replace('redis://', 'redis+sentinel://')}/service"))

@@ -148,7 +148,7 @@ def _memory(info: Info) -> Iterator[Finding]:
     if used < FULL[0] * limit:
         yield Finding("memory", "ok", told)
         return
-    what = "at the limit new starts and events are refused" if most else "at the limit the system kills Redis"
+    what = "at the limit new starts, events and answers are refused" if most else "at the limit the system kills Redis"
     status: Health = "failed" if used >= FULL[1] * limit else "warning"
     yield Finding("memory", status, f"{told}; {what}", "plaita prune --older-than 7, or raise maxmemory")
 

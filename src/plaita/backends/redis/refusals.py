@@ -29,6 +29,8 @@ FORBIDDEN: Final = "The user executing the script can't"
 OTHER_TYPE: Final = "WRONGTYPE"
 MISTAKE: Final = "MISTAKE "
 """How a script says that its caller made a mistake: nothing was written."""
+HUNG_UP: Final = "Connection closed by server"
+"""How the client library says that the other side ended a connection."""
 LOGIN_HINT: Final = "check user and password of the URL, and what the user may do"
 
 
@@ -64,7 +66,7 @@ def unreachable(name: str, why: object) -> Unavailable:
     """There is no connection."""
     if AuthenticationError in (type(why), type(getattr(why, "__cause__", None))):
         return Unavailable(f"the store {name} refuses this user: {why}", LOGIN_HINT)
-    return Unavailable(f"the store {name} cannot be reached: {_reason(why)}", "check that redis-server runs there")
+    return Unavailable(f"the store {name} cannot be reached: {_reason(why)}", _remedy(name, why))
 
 
 def lost(name: str, why: object) -> Unavailable:
@@ -82,10 +84,23 @@ def gone(name: str) -> Unavailable:
     return Unavailable(f"the store {name} was closed", "open it again")
 
 
+def _remedy(name: str, why: object) -> str:
+    """One side may speak TLS and the other not: then the server hangs up, or says nothing."""
+    if name.startswith("rediss"):
+        return "check that redis-server serves TLS there; ?ssl_ca_certs=FILE names who signed its certificate"
+    if isinstance(_cause(why), ConnectionResetError) or HUNG_UP in str(why):
+        return "check that redis-server runs there; the URL of one that serves TLS begins with rediss://"
+    return "check that redis-server runs there"
+
+
+def _cause(why: object) -> object:
+    """What the system said, when the client library only passes it on."""
+    return getattr(why, "__cause__", None) or getattr(why, "__context__", None)
+
+
 def _reason(why: object) -> object:
-    """What the system said, when the client library only passes it on. An error number says it best; the resolver of
-    names has numbers below 0 of its own."""
-    cause = getattr(why, "__cause__", None) or getattr(why, "__context__", None)
+    """The cause in words. An error number says it best; the resolver of names has numbers below 0 of its own."""
+    cause = _cause(why)
     if not isinstance(cause, OSError):
         return why
     if isinstance(cause, SSLError):
