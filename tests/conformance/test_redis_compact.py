@@ -10,7 +10,20 @@ import redis
 
 from plaita.backends.limits import Limits
 from plaita.backends.redis import RedisBackend
-from plaita.ports.runs import AlreadyResolved, Arm, Claim, Closing, End, HandBack, Keep, Park, Step, Woken
+from plaita.ports.runs import (
+    AlreadyResolved,
+    Arm,
+    Cancelled,
+    Claim,
+    Closing,
+    End,
+    HandBack,
+    Keep,
+    Park,
+    Settled,
+    Step,
+    Woken,
+)
 from plaita.ports.values import RunId, WaitId
 from plaita.testing.conformance import HandClock
 from plaita.testing.conformance.stage import RUN, WAIT, Stage, hand, listen
@@ -166,3 +179,23 @@ async def test_a_header_without_an_index_is_found_by_the_audit(stage: Stage, cli
     await stage.settle(await stage.hold(), Park(None), arms=(Arm(WAIT, "hand", "node", "node"),))
     client.zrem("plaita:runs:status:suspended", "r")
     assert await stage.backend.audit() == ["run r: the index of suspended runs and the header disagree"]
+
+
+async def test_an_execution_with_thousands_of_waits_ends_in_one_answer_and_is_looked_through(stage: Stage) -> None:
+    claim = await stage.hold()
+    many = tuple(listen(f"w{number}") for number in range(12_000))
+    assert isinstance(await stage.settle(claim, Park(None), arms=many), Settled)
+    assert await stage.backend.audit() == []
+    # A server that were busy for as long as the square of the number takes would be given up.
+    assert isinstance(await stage.backend.cancel(RUN), Cancelled)
+    assert await stage.backend.waits(RUN) == []
+
+
+async def test_waits_that_close_and_come_in_one_step_leave_the_others_in_their_order(stage: Stage) -> None:
+    claim = await stage.hold()
+    names = ["a", "b", "c", "d", "e", "f"]
+    claim = await stage.keep(claim, *map(listen, names))
+    closes = tuple(Closing(WaitId(name), "cut") for name in ("b", "e", "f"))
+    await stage.settle(claim, Park(None), closes=closes, arms=(listen("g"), listen("h")))
+    assert [wait.wait_id for wait in await stage.backend.waits(RUN)] == ["a", "c", "d", "g", "h"]
+    assert await stage.backend.audit() == []

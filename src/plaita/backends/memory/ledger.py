@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from bisect import bisect_right
+from collections import Counter, defaultdict
+from collections.abc import Mapping
 from copy import copy
 from dataclasses import replace
+from itertools import islice
 
 from plaita.backends.memory.runs import MemoryRuns
 from plaita.backends.memory.tables import Journal, Tables
@@ -17,6 +20,7 @@ class MemoryEvents:
 
     def __init__(self, tables: Tables, journal: Journal, runs: MemoryRuns) -> None:
         self._tables, self._journal, self._runs = tables, journal, runs
+        self._found: tuple[int, Mapping[tuple[str, str | None], list[int]]] | None = None
 
     def current(self) -> int:
         return self._tables.counters.get("event", 0)
@@ -37,15 +41,19 @@ class MemoryEvents:
 
     def lowest(self, event_type: str, key: str | None, above: int, unconsumed_by: RunRow | None) -> int | None:
         consumed = self._tables.belongings[unconsumed_by.rid].consumed if unconsumed_by is not None else {}
-        for event in self._tables.events.values():
-            if (
-                event.number > above
-                and event.event_type == event_type
-                and key in (None, event.key)
-                and event.number not in consumed
-            ):
-                return event.number
-        return None
+        numbers = self._numbers().get((event_type, key), [])
+        later = islice(numbers, bisect_right(numbers, above), None)
+        return next((number for number in later if number not in consumed), None)
+
+    def _numbers(self) -> Mapping[tuple[str, str | None], list[int]]:
+        """The numbers of events by type and key, and by type alone: made once, and again after a write."""
+        if self._found is None or self._found[0] != self._journal.length:
+            found = defaultdict(list)
+            for event in self._tables.events.values():
+                for key in {None, event.key}:
+                    found[event.event_type, key].append(event.number)
+            self._found = self._journal.length, found
+        return self._found[1]
 
     def forget(self, older_than_ms: int) -> None:
         oldest = min((run.born for run in self._runs.live()), default=self.current())

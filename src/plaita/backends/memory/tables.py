@@ -68,6 +68,11 @@ class Journal:
     def __init__(self) -> None:
         self._undo: list[Callable[[], object]] = []
 
+    @property
+    def length(self) -> int:
+        """How many writes there were."""
+        return len(self._undo)
+
     def put(self, table: dict[K, V], key: K, value: V) -> None:
         old = table.get(key, _ABSENT)
         table[key] = value

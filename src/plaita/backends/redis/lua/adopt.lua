@@ -10,7 +10,7 @@ local step = {
   arms = read_arms(args.arms), spawns = {}, history = {},
 }
 -- Said before anything is written, of a run that has nothing yet.
-local wrong = mistake({id = args.id, armed = 0, live = {}, waits = {}, box = {}}, step)
+local wrong = mistake({id = args.id, armed = 0, live = {}, shut = 0, waits = {}, box = {}}, step)
 if wrong then return redis.error_reply('MISTAKE ' .. wrong) end
 local run, refusal = submit({
   id = args.id, incarnation = args.incarnation, facts = args.facts, input = args.input, parent = '',

@@ -26,7 +26,7 @@ end
 -- Waits that are not closed, in the order they were armed.
 local function live_waits(run)
   local found = {}
-  for _, id in ipairs(run.live) do found[#found + 1] = find_wait(run, id) end
+  for _, id in ipairs(live_ids(run)) do found[#found + 1] = find_wait(run, id) end
   return found
 end
 
@@ -46,22 +46,17 @@ local function save_wait(run, wait)
   end
   if wait.was ~= wait.state then
     if not run.hidden then mirror_wait(run, wait) end
+    if wait.state == 'closed' then run.shut = run.shut + 1 end
     wait.was = wait.state
-  end
-  if wait.state == 'closed' then
-    local live = {}
-    for _, id in ipairs(run.live) do
-      if id ~= wait.id then live[#live + 1] = id end
-    end
-    run.live = live
   end
 end
 
 local function add_wait(run, wait)
+  local live = live_ids(run)
   run.waits[wait.id] = wait
-  wait.within = #run.live < WITHIN_MAX
+  wait.within = #live < WITHIN_MAX
   run.armed = run.armed + 1
-  run.live[#run.live + 1] = wait.id
+  live[#live + 1] = wait.id
   save_wait(run, wait)
 end
 

@@ -127,7 +127,7 @@ local function mirror_wait(run, wait)
   elseif wait.was == 'open' then
     erase(subscription_key(id))
     -- The last wait takes the whole index with it.
-    if #run.live == 1 then
+    if #run.live - run.shut == 1 then
       erase(index)
     else
       call_foreign('SREM', index, id)

@@ -61,7 +61,7 @@ local TIMES = {'due', 'retry', 'not_before'}
 -- A header has the waits that are not closed in it, as long as they are few; of others it has the ids.
 local function read_header(raw)
   local run = run_of(cjson.decode(raw))
-  run.waits = {}
+  run.waits, run.shut = {}, 0
   if run.tenant == '' then run.tenant = DEFAULT_TENANT end
   for _, name in ipairs(TIMES) do
     if type(run[name]) == 'string' then run[name] = tonumber(run[name]) end
@@ -76,6 +76,20 @@ local function read_header(raw)
   return run
 end
 
+-- Ids of the waits that are not closed, in the order they were armed. However many a step closes, that is one pass:
+-- until then shut counts those that are still among them.
+local function live_ids(run)
+  if run.shut > 0 then
+    local live = {}
+    for _, id in ipairs(run.live) do
+      local wait = run.waits[id]
+      if not wait or wait.state ~= 'closed' then live[#live + 1] = id end
+    end
+    run.live, run.shut = live, 0
+  end
+  return run.live
+end
+
 local function live_values(run)
   local values = {}
   for i, id in ipairs(run.live) do
@@ -86,9 +100,10 @@ local function live_values(run)
 end
 
 local function header_text(run)
+  local live = live_ids(run)
   local values, at = values_of_run(run), AT.run
   if run.tenant == DEFAULT_TENANT then values[at.tenant] = '' end
-  if #run.live > 0 then values[at.live] = live_values(run) end
+  if #live > 0 then values[at.live] = live_values(run) end
   for _, name in ipairs(TIMES) do
     local place = at[name]
     if values[place] then values[place] = written_time(values[place]) end
@@ -133,7 +148,7 @@ local function add_run(start)
     parked = false, blocked = false, ended = false, lost = 0, tries = 0, seq = 0, last_nonce = false,
     last_generation = 0, last_digest = '', boxn = 0, unread = 0, armed = 0, entries = 0, retry = false,
     blocked_reason = '', reopened = false, submitted = now, failures = 0, wakeups = 0, lost_worker = false,
-    box = {}, live = {}, waits = {}, consumed = {}, consumed_beside = false, frames_beside = false,
+    box = {}, live = {}, shut = 0, waits = {}, consumed = {}, consumed_beside = false, frames_beside = false,
     not_before = type(facts.not_before) == 'number' and facts.not_before, business_key = facts.business_key,
     tags = facts.tags, hidden = not (facts.mirrored and LIMITS.mirrored), shared = facts,
     was = {due = false, nonce = false, status = false, ended = false},
