@@ -226,3 +226,42 @@ def test_help_names_no_python_types(line: str, rich: bool, capsys: pytest.Captur
     shown = capsys.readouterr().out
     assert "Usage: " in shown
     assert not re.findall(r"<\w+(?: range)?>|<list\[|\b(?:INTEGER|FLOAT|BOOLEAN)\b", shown)
+
+
+WAITS = """
+flow_id: crowd
+nodes:
+  - {id: s, type: start, next: m}
+  - id: m
+    type: map
+    collection: $INPUT.numbers
+    concurrent: true
+    childFlow:
+      nodes:
+        - {id: s, type: start, next: w}
+        - {id: w, type: event, event_type: go, correlation: $INPUT.item, next: e}
+        - {id: e, type: end}
+    next: e
+  - {id: e, type: end}
+"""
+
+
+def test_of_a_thousand_waits_a_person_sees_some_and_a_program_all(shell: Shell) -> None:
+    shell.write("crowd.yaml", WAITS)
+    ran = shell.plaita("run crowd.yaml --json --input -", stdin=json.dumps({"numbers": list(range(1_100))}))
+    name = ran.json["execution_id"]
+    shown = {line: shell.plaita(f"{line} {name}") for line in ("inspect", "explain")}
+    [row] = shell.plaita("ps").out.splitlines()
+    assert all(f"and 1080 more\n    plaita {line} {name} --json\n" in answer.out for line, answer in shown.items())
+    assert row.endswith("m:2/w (the event go with key 2), 1097 more")
+    assert len(shell.plaita(f"inspect {name} --json").json["waits"]) == 1_100
+
+
+def test_the_history_is_shown_to_its_end(shell: Shell) -> None:
+    shell.write("crowd.yaml", WAITS)
+    ran = shell.plaita("run crowd.yaml --json --input -", stdin=json.dumps({"numbers": list(range(1_100))}))
+    name = ran.json["execution_id"]
+    shell.plaita(f"cancel {name}")
+    history = shell.plaita(f"inspect {name} --history --json").json["history"]
+    assert history == [json.loads(line) for line in shell.plaita(f"logs {name} --json").out.splitlines()]
+    assert (history[-1]["event"], history[-1]["seq"]) == ("run_ended", len(history))

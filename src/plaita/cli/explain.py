@@ -19,7 +19,7 @@ def explain(execution_id: ExecutionId, store: Store = None, as_json: AsJson = Fa
     """Say why an execution does not move: what it waits for, who holds it, what is missing, and what you can do."""
     from plaita.cli.desk import at_desk, settings_of
     from plaita.cli.screen import coloured, say, show_json
-    from plaita.cli.wording import LABELS
+    from plaita.cli.wording import LABELS, WAITS_MAX
     from plaita.control import explaining
 
     async def work(desk: Desk) -> None:
@@ -31,9 +31,11 @@ def explain(execution_id: ExecutionId, store: Store = None, as_json: AsJson = Fa
             return
         say(f"{coloured(LABELS.get(run.status, run.status))}: {run.flow_id} {run.run_id}")
         wording = await desk.wording()
-        for reason in reasons:
+        for reason in reasons[:WAITS_MAX]:
             for line in _lines(reason, wording):
                 say(f"  {line}")
+        for line in wording.more(len(reasons) - WAITS_MAX, "explain", execution_id):
+            say(line)
 
     at_desk(work, settings_of(store), store, as_json=as_json)
 

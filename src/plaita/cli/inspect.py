@@ -25,11 +25,12 @@ def inspect(
     """Show an execution: what it is, what it waits for, what can be done. Exit code 0 whatever its status."""
     from plaita.cli.desk import at_desk, settings_of
     from plaita.control import looking
+    from plaita.control.following import entries
 
     async def work(desk: Desk) -> None:
         shape = await looking.inspect(desk.store, execution_id)
         if history:
-            shape["history"] = (await looking.history(desk.store, execution_id))["items"]
+            shape["history"] = [entry async for entry in entries(desk.store, execution_id, follow=False)]
         await _show(desk, shape)
 
     at_desk(work, settings_of(store), store, as_json=as_json)

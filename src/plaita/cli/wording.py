@@ -15,6 +15,10 @@ from plaita.control.shapes import Shape, may_vote, votes_missing, ways_to_decide
 LABELS = {"suspended": "waiting", "error": "failed"}
 TIMES = {"deadline_ms": "until", "at_ms": "again"}
 """Times in entries of a history, with the words for them."""
+WAITS_MAX = 20
+"""So many waits of one execution, or reasons why it rests, are shown to a person one by one."""
+CELL_MAX = 3
+"""And so many in a cell of a table."""
 STEPS = ((86_400, "day"), (3_600, "hour"), (60, "minute"), (1, "second"))
 
 
@@ -92,12 +96,16 @@ class Wording:
         lines = [f"{coloured('waiting')}: {name}"]
         if shape.get("blocked_reason"):
             lines.append(f"  blocked: {shape['blocked_reason']}")
-        for wait in shape["waits"]:
+        for wait in shape["waits"][:WAITS_MAX]:
             since, until = self.when(wait["since"]), self.when(wait["deadline"])
             lines.append(f"  {wait['node']} waits for {_what(wait)} since {since}, until {until}")
             task = tasks.get(wait.get("task_id", ""))
             lines += [f"    {line}" for line in self._ways(shape["execution_id"], wait, task)]
-        return lines
+        return lines + self.more(len(shape["waits"]) - WAITS_MAX, "inspect", shape["execution_id"])
+
+    def more(self, count: int, *words: str) -> list[str]:
+        """That there are so many that are not shown, if there are, and the command that shows all of them."""
+        return [] if count <= 0 else [f"  and {count} more", f"    {self.command(*words, '--json')}"]
 
     def _ways(self, execution_id: str, wait: Json, task: Shape | None) -> list[str]:
         match wait["kind"]:
@@ -152,7 +160,8 @@ def waits_in_short(shape: Shape) -> str:
     if shape.get("blocked_reason"):
         return "somebody: it is blocked"
     waits: Sequence[Json] = shape["waits"]
-    return ", ".join(f"{w['node']} ({_what(w)})" for w in waits)
+    shown = [f"{w['node']} ({_what(w)})" for w in waits[:CELL_MAX]]
+    return ", ".join([*shown, f"{len(waits) - CELL_MAX} more"] if len(waits) > CELL_MAX else shown)
 
 
 def _what(wait: Json) -> str:
