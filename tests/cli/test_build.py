@@ -101,6 +101,23 @@ def test_custom_nodes_are_registered_first(shell: Shell) -> None:
     assert shell.plaita("build letter.py --register stamps:nothing").code == 4
 
 
+def test_a_flow_names_the_file_of_its_custom_nodes_beside_it(shell: Shell) -> None:
+    node = "from plaita import Node\n\n\nclass Bell(Node):\n    node_type = 'bell'\n\n"
+    (shell.folder / "flows").mkdir()
+    shell.write("flows/nodes.py", f"{node}    def execute(self, execution):\n        return 'ding'\n")
+    head = "from plaita.dsl.codeflow import BELL, flow\n\n\n"
+    body = "def ring():\n    heard = BELL()\n    return heard\n"
+    shell.write("flows/ring.py", head + '@flow(metadata={"imports": ["nodes.py"]})\n' + body)
+    shell.write("flows/dumb.py", head + "@flow\n" + body)
+    assert shell.plaita("run flows/ring.py").out.strip() == '"ding"'
+    assert shell.plaita("build flows/ring.py").code == 0
+    assert shell.plaita("run flows/ring.plaita.json").out.strip() == '"ding"'
+    for line in ("validate flows/dumb.py", "build flows/dumb.py"):
+        refused = shell.plaita(line)
+        assert (refused.code, "flows/dumb.py:6:13: error:" in refused.err + refused.out) == (1, True)
+        assert "there is no node type 'bell'" in refused.err + refused.out
+
+
 def test_commands_take_the_only_flow_of_a_file_or_ask_for_its_name(shell: Shell, source: Path) -> None:
     assert shell.plaita("run order.py -i gross=5").out.strip().endswith("4.0")
     shell.write(

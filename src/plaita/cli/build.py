@@ -37,7 +37,8 @@ def build(
     as_json: AsJson = False,
     debug: Debug = False,
 ) -> None:
-    """Compile a flow written as a Python function. Nothing of the source is executed.
+    """Compile a flow written as a Python function. Nothing of the source is executed; the modules that its metadata
+    names are imported.
 
     Exit code 1: the source is no flow, or with --check the file is missing or stale; 2: there is no such source.
     """
@@ -93,11 +94,15 @@ def _register(named: list[str], code_backend: str | None) -> None:
 def _compiled(text: str, source: Path, flow_id: str | None) -> dict[str, Any]:
     """The document, which loads. Raises ``FlowLoadError``; warnings are shown."""
     from plaita.cli.screen import note
+    from plaita.core.imports import import_all, named_imports
     from plaita.dsl.codeflow.compiling import document_of, loaded
+    from plaita.dsl.codeflow.errors import Complaints
     from plaita.dsl.codeflow.placing import placed
     from plaita.dsl.codeflow.source import definition_in
 
-    document = document_of(definition_in(text, flow_id, str(source)), {})
+    definition = definition_in(text, flow_id, str(source))
+    import_all(named_imports(definition.options(Complaints(str(source))).get("metadata"), source.parent))
+    document = document_of(definition, {})
     for issue in placed(loaded(document, str(source)).issues, document):
         note(f"{source}:{issue.line or 1}: warning: {issue.message}{f' ({issue.hint})' if issue.hint else ''}")
     return document

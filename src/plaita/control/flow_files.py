@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from plaita.base.errors import FlowLoadError, InputError, NotFound
+from plaita.base.errors import FlowLoadError, NotFound
 from plaita.base.issues import Issue
 from plaita.base.spelling import suggest
 from plaita.core.closure import nodes_of
 from plaita.core.flow import Flow
-from plaita.core.imports import import_all, import_nodes, load_module
+from plaita.core.imports import import_all, import_nodes, load_module, named_imports
 from plaita.core.references import beside
 from plaita.core.text import Document, read_document
 from plaita.node.registry import get_default_registry
@@ -113,10 +113,4 @@ def _from_text(path: Path) -> tuple[Flow, tuple[str, ...]]:
 
 def imports_of(document: Document, folder: Path) -> tuple[str, ...]:
     """What ``metadata.imports`` names; paths are beside the file."""
-    metadata = document.value.get("metadata")
-    named = metadata.get("imports") if isinstance(metadata, dict) else None
-    if named is None:
-        return ()
-    if not isinstance(named, list) or not all(isinstance(name, str) and name for name in named):
-        raise InputError("$.metadata.imports", "is a list of modules and of .py files beside the flow")
-    return tuple(str((folder / name).resolve()) if name.endswith(".py") else name for name in named)
+    return named_imports(document.value.get("metadata"), folder)

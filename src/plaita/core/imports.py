@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from types import ModuleType
 
-from plaita.base.errors import FlowLoadError, NotFound
+from plaita.base.errors import FlowLoadError, InputError, NotFound
 from plaita.node.basic import Node
 from plaita.node.registry import NodeRegistry, get_default_registry
 
@@ -39,6 +39,17 @@ def import_all(names: Iterable[str]) -> None:
     """Import the modules and files in turn and register their node classes. Raises as ``import_nodes``."""
     for name in names:
         import_nodes(name)
+
+
+def named_imports(metadata: object, folder: Path) -> tuple[str, ...]:
+    """What the ``metadata`` of a flow names in ``imports``; paths are beside the file of the flow, which is in
+    ``folder``. Raises ``InputError``."""
+    named = metadata.get("imports") if isinstance(metadata, dict) else None
+    if named is None:
+        return ()
+    if not isinstance(named, list) or not all(isinstance(name, str) and name for name in named):
+        raise InputError("$.metadata.imports", "is a list of modules and of .py files beside the flow")
+    return tuple(str((folder / name).resolve()) if name.endswith(".py") else name for name in named)
 
 
 def load_module(name: str) -> ModuleType:

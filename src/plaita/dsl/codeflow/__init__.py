@@ -81,9 +81,6 @@ def __getattr__(name: str) -> Any:
         globals()[name] = value
         return value
     if name.isupper():
-        from plaita.node.registry import get_default_registry
-
-        registry = get_default_registry()
-        if name.lower() in registry or name.lower().replace("_", "-") in registry:
-            return Placeholder(name)
+        # Whether there is such a node type is said by the flow that calls it, with its line: it may name its imports.
+        return Placeholder(name)
     raise AttributeError(f"module 'plaita.dsl.codeflow' has no attribute {name!r}")

@@ -42,6 +42,7 @@ LITERAL: Final = frozenset({
     "on_branch_error", "concurrent", "output_type", "item_type", "flow_id", "flow_version", "source_line", "value",
 })  # fmt: skip
 """Fields that are not evaluated when the flow runs; ``value`` is that of ``mock``."""
+UNKNOWN_HINT: Final = "name the file or module of a custom type: metadata={'imports': […]}, or --register MODULE"
 HANDLERS: Final = ("error_handler", "timeout_handler")
 HANDLER_FIELDS: Final = {
     "strategy": "strategy", "retry_times": "retryTimes", "default_value": "defaultValue", "error_code": "code",
@@ -63,7 +64,7 @@ def type_of(call: ast.expr) -> str | None:
         if node_type is not None and node_type in registry:
             return node_type
     names = [t.upper().replace("-", "_") for t in registry.list_types()]
-    hint = suggest(name, names) or "a custom type is found once its class is registered: --register MODULE"
+    hint = suggest(name, names) or UNKNOWN_HINT
     raise Refused(call, f"there is no node type {name.lower()!r}", hint)
 
 

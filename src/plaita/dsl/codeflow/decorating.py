@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, overload
 
 from plaita.core.flow import Flow
+from plaita.core.imports import import_all, named_imports
 from plaita.node.basic import Node
 from plaita.node.registry import get_default_registry
 
@@ -70,7 +72,8 @@ def flow(
 ) -> Any:
     """Make a function a ``Flow``: ``@flow`` or ``@flow("order")``. Its source is compiled, it is never called.
 
-    Raises ``CodeflowError`` with line and column of everything that cannot be part of a flow.
+    What ``metadata`` names in ``imports`` is imported first; paths are beside the file of the function. Raises
+    ``CodeflowError`` with line and column of everything that cannot be part of a flow.
     """
     options = {
         "desc": desc, "version": version, "author": author, "timeout": timeout, "global_context": global_context,
@@ -81,6 +84,7 @@ def flow(
         from plaita.dsl.codeflow.compiling import document_of, loaded
         from plaita.dsl.codeflow.source import definition_of
 
+        import_all(named_imports(metadata, Path(function.__code__.co_filename).parent))
         _register_nodes(function)
         definition = definition_of(function)
         named = flow_id if isinstance(flow_id, str) else None
