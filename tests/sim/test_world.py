@@ -20,7 +20,7 @@ from plaita.testing.simulation.coverage import never, table
 from plaita.testing.simulation.story import Verdict, play
 from plaita.testing.simulation.world import KINDS
 
-SEEDS = "120"
+SEEDS = "60"
 SHARD = 5
 
 
