@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tests.support import warm
+
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"
 COMMAND = (sys.executable, "-m", "plaita.cli.main")
@@ -52,15 +54,8 @@ class Shell:
 
     def plaita(self, line: str, *, stdin: str = "", folder: Path | None = None) -> Answer:
         """Run ``plaita LINE`` to its end."""
-        done = subprocess.run(
-            [*COMMAND, *shlex.split(line)],
-            cwd=folder or self.folder,
-            env=self.environment,
-            input=stdin,
-            capture_output=True,
-            text=True,
-            timeout=ENOUGH_S,
-            check=False,
+        done = warm.run(
+            shlex.split(line), cwd=folder or self.folder, env=self.environment, stdin=stdin, timeout=ENOUGH_S
         )
         return Answer(done.returncode, done.stdout, done.stderr)
 

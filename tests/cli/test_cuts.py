@@ -120,6 +120,7 @@ def test_watch_says_what_it_waits_for_and_stays_until_another_process_has_approv
 def test_a_worker_takes_what_is_queued_and_drains_on_sigterm(shell: Shell) -> None:
     started = shell.plaita(f"start {JOB} -i steps=2 -i seconds=0.1 --queue slow --json").json["execution_id"]
     worker = shell.begin("worker --queues default,slow --concurrency 2", stdout=subprocess.DEVNULL)
+    until(lambda: bool(shell.plaita("workers --json").json["items"]))
     assert shell.plaita(f"wait {started} --timeout 10 --json").json["output"] == {"steps": 2}
     assert len(lines_of(shell.folder / "long_job.log")) == 2
     worker.send_signal(signal.SIGTERM)

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from plaita.runtime import Runtime
+from tests.support import warm
 
 HERE = Path(__file__).parent
 NODES = str(HERE / "outside.py")
@@ -127,13 +128,5 @@ class Answer:
 
 def command(fleet: Fleet, *args: str) -> Answer:
     """Run ``plaita`` as a user would, in the fleet's folder."""
-    done = subprocess.run(
-        [sys.executable, "-m", "plaita.cli.main", *args],
-        env=fleet.environ,
-        cwd=fleet.folder,
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE_S * 2,
-        stdin=subprocess.DEVNULL,
-    )
+    done = warm.run([*args], cwd=fleet.folder, env=fleet.environ, timeout=PATIENCE_S * 2)
     return Answer(done.returncode, done.stdout, done.stderr)
