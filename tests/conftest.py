@@ -1,5 +1,6 @@
 """What every test shares: how hard Hypothesis tries."""
 
+import os
 from collections.abc import Iterator
 
 import pytest
@@ -7,6 +8,7 @@ from hypothesis import HealthCheck, settings
 
 from plaita.settings import Settings, use_settings
 from tests.servers import redis_of_session, redis_url
+from tests.support.order import long_first
 
 __all__ = ["redis_of_session", "redis_url"]
 
@@ -16,6 +18,18 @@ settings.register_profile(
 )
 settings.register_profile("long", max_examples=2_000, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("short")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests that are given much time come first, in whatever order the rest is."""
+    processes = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))  # noqa: TID251 - how tests are shared out
+    items[:] = long_first(items, seconds_of, processes)
+
+
+def seconds_of(item: pytest.Item) -> float:
+    """How much time a test is given, if that is said of it."""
+    mark = item.get_closest_marker("timeout")
+    return float(mark.args[0]) if mark is not None and mark.args else 0.0
 
 
 @pytest.fixture
