@@ -11,7 +11,7 @@ from tests.sim.protocol.store import BUG
 
 pytestmark = pytest.mark.timeout(300)
 
-LOOKS = ((1_000, True), (25_000, False), (250_000, True))
+LOOKS = ((2_500, True), (25_000, False), (250_000, True))
 """How many states are explored, and whether a fair schedule is tried from each, which costs ten times as much.
 
 Most bugs break a rule before they stop anything; what stops something does it soon.
