@@ -160,7 +160,7 @@ def _serve(path: str) -> dict[str, Any]:
         sys.stdout.write("ready\n")
         sys.stdout.flush()
         while True:
-            ready, _, _ = select.select([listening, 0], [], [])
+            ready, _, _ = select.select([listening.fileno(), 0], [], [])
             if 0 in ready:
                 sys.exit()
             way, _ = listening.accept()
