@@ -1,8 +1,8 @@
 """``plaita`` commands as processes that have imported the package already.
 
 A process that has imported what commands import forks for each command. The command has a process id, folder,
-environment and streams of its own, runs the module as ``python -m plaita.cli.main`` does, and ends as every interpreter
-ends. It does not show the start itself: the pages of the documentation start their commands cold.
+environment and streams of its own, runs the module as ``python -m plaita.cli.main`` does, and ends with the code of it.
+It does not show how an interpreter starts and is taken apart: the pages of the documentation start their commands cold.
 """
 
 from __future__ import annotations
@@ -209,7 +209,23 @@ def main() -> None:
     os.environ.update(job["env"])
     sys.path[0] = job["cwd"]
     sys.argv = ["", *job["arguments"]]
-    runpy.run_module(MODULE, run_name="__main__", alter_sys=True)
+    try:
+        runpy.run_module(MODULE, run_name="__main__", alter_sys=True)
+    except SystemExit as e:
+        if isinstance(e.code, int):
+            _leave(e.code)
+        raise
+
+
+def _leave(code: int) -> None:
+    """What an interpreter does at its end, but for taking itself apart: the pages are those of the process before."""
+    for thread in threading.enumerate():
+        if not thread.daemon and thread is not threading.current_thread():
+            thread.join()
+    atexit._run_exitfuncs()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
 
 
 if __name__ == "__main__":

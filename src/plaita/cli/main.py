@@ -133,8 +133,8 @@ _FULL: Final = frozenset((errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO))
 """What a disk says that takes no more."""
 
 
-def build(*, rich: bool = False) -> typer.Typer:
-    """The application; ``rich`` draws the help with boxes and colours."""
+def build(*, rich: bool = False, only: str | None = None) -> typer.Typer:
+    """The application; ``rich`` draws the help with boxes and colours. ``only`` the command of that name is in it."""
     mode: str | None = "rich" if rich else None
     app = typer.Typer(
         name="plaita",
@@ -146,7 +146,15 @@ def build(*, rich: bool = False) -> typer.Typer:
     )
     app.callback()(_options)
     for function, example in COMMANDS:
-        app.command(cls=Command, epilog=f"Example: {example}")(function)
+        if only in (None, function.__name__):
+            app.command(cls=Command, epilog=f"Example: {example}")(function)
+    if only is None:
+        _add_groups(app, mode)
+    return app
+
+
+def _add_groups(app: typer.Typer, mode: str | None) -> None:
+    """The commands that have commands."""
     events = typer.Typer(cls=Group, help="Events from outside.", rich_markup_mode=mode)  # type: ignore[arg-type]
     events.callback()(_nothing)
     for function, example in EVENT_COMMANDS:
@@ -158,7 +166,6 @@ def build(*, rich: bool = False) -> typer.Typer:
     for function, example in LETTER_COMMANDS:
         letters.command(cls=Command, epilog=f"Example: {example}")(function)
     app.add_typer(letters, name="dlq")
-    return app
 
 
 def _version(asked: bool) -> None:
@@ -217,7 +224,9 @@ def _options_of(given: Sequence[str]) -> Sequence[str]:
 
 def _run(arguments: list[str], *, as_json: bool, debug: bool) -> int:
     wide = sys.stdout.isatty() and shutil.get_terminal_size().columns >= BOXED_MIN
-    command = typer.main.get_command(build(rich=wide))
+    # Making the parsers of all commands takes longer than most of them need to run.
+    named = next((function.__name__ for function, _ in COMMANDS if function.__name__ == arguments[0]), None)
+    command = typer.main.get_command(build(rich=wide, only=named))
     try:
         code = command.main(arguments, prog_name="plaita", standalone_mode=False)
     except PlaitaError as e:
