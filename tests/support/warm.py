@@ -32,6 +32,7 @@ OWN = ("HOME", "PATH", "PWD")
 """Variables that nothing reads while it is imported. With the same others a command may come from the same process."""
 LENGTH = struct.Struct("!i")
 _started: dict[frozenset[tuple[str, str]], Warm] = {}
+_starting = threading.Lock()
 
 
 def run(
@@ -39,8 +40,9 @@ def run(
 ) -> subprocess.CompletedProcess[str]:
     """As ``subprocess.run`` of the command, its output captured. Raises ``TimeoutExpired``, the command killed."""
     known = frozenset((k, v) for k, v in env.items() if k not in OWN and not k.startswith(("PLAITA_", "PYTEST_")))
-    if known not in _started:
-        _started[known] = Warm(dict(known) | {k: env[k] for k in OWN if k in env})
+    with _starting:
+        if known not in _started:
+            _started[known] = Warm(dict(known) | {k: env[k] for k in OWN if k in env})
     return _started[known].run(arguments, cwd, dict(env), stdin, timeout)
 
 
