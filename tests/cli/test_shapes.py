@@ -219,6 +219,16 @@ def test_the_help_of_every_command_has_an_example_and_comes_quickly(shell: Shell
     assert shell.plaita("--version").out.startswith("plaita ")
 
 
+def test_a_command_alone_has_the_help_it_has_among_all(capsys: pytest.CaptureFixture[str]) -> None:
+    everything = typer.main.get_command(build())
+    for name in (function.__name__ for function, _ in COMMANDS):
+        everything.main([name, "--help"], standalone_mode=False)
+        wanted = capsys.readouterr().out
+        typer.main.get_command(build(only=name)).main([name, "--help"], standalone_mode=False)
+        assert capsys.readouterr().out == wanted
+        assert f"plaita {name}" in wanted
+
+
 @pytest.mark.parametrize("rich", [False, True])
 @pytest.mark.parametrize("line", ["", "event", "event publish", *(function.__name__ for function, _ in COMMANDS)])
 def test_help_names_no_python_types(line: str, rich: bool, capsys: pytest.CaptureFixture[str]) -> None:

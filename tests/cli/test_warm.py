@@ -42,6 +42,13 @@ LINES = {
 }
 
 
+ON_A_STORE = (
+    "cancel gone", "resume gone --data {}", "delete gone", "retry gone", "flows --json", "flow gone", "dlq ls --json",
+    "dlq show 1-0", "build flow.yaml", "adopt",
+)  # fmt: skip
+"""Commands that no page of the documentation starts, or only with much beside it."""
+
+
 def cold(shell: Shell, line: str, stdin: str) -> Answer:
     done = subprocess.run(
         [*COMMAND, *shlex.split(line)],
@@ -67,6 +74,15 @@ def test_a_command_answers_the_same_warm_and_cold(shell: Shell, line: str, stdin
     answer = shell.plaita(line, stdin=stdin)
     assert answer == cold(shell, line, stdin)
     assert answer.code == code, answer.err
+
+
+@pytest.mark.parametrize("line", ON_A_STORE)
+def test_a_command_answers_the_same_warm_and_cold_on_a_store(shell: Shell, line: str) -> None:
+    give(shell, AROUND)
+    assert shell.plaita("run flow.yaml").code == 0
+    answer = shell.plaita(line)
+    assert answer == cold(shell, line, "")
+    assert "unexpected" not in answer.err
 
 
 def test_a_command_is_a_process_of_its_own_and_leaves_nothing_to_the_next(shell: Shell) -> None:
