@@ -6,7 +6,10 @@ WORKERS ?= 2
 FUZZ_SECONDS ?= 600
 PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
-.PHONY: help setup check fix test sim process storm diff fuzz docs gen bench demo
+# The processes that tests start find the package compiled.
+unexport PYTHONDONTWRITEBYTECODE
+
+.PHONY: help setup check check-types check-security check-rules fix test sim process storm diff fuzz docs gen bench demo
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -22,10 +25,17 @@ $(VENV)/.ready: pyproject.toml
 check: setup ## format, lint, types, layers, house rules
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
-	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
+	@$(MAKE) --no-print-directory --jobs $(WORKERS) check-types check-security check-rules
+
+check-types: setup
+	$(BIN)/mypy
+
+check-security: setup
 	$(BIN)/bandit --quiet --configfile pyproject.toml --recursive src
-	$(PYTEST) -q tests/tidy
+
+check-rules: setup
+	$(BIN)/python -m pytest -q tests/tidy
 
 fix: setup ## format and repair what ruff can repair
 	$(BIN)/ruff check --fix .
