@@ -199,6 +199,7 @@ def _registered(library: str, source: Source) -> str:
     )
 
 
+@cache
 def _keyed(text: str) -> str:
     """Functions of keys are in one table: a library may not name more than 200 locals."""
     return _KEY.sub(r"KEY.\1", text)
