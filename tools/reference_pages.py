@@ -12,6 +12,7 @@ from plaita.base.errors import PlaitaError
 from plaita.engine.expression import errors as expression_errors
 from plaita.settings import SETTINGS, Declared
 from plaita.telemetry import EVENTS, Event
+from plaita.telemetry.sink import SELDOM_MS
 from tools.cli_page import cli_page
 from tools.error_advice import ADVICE
 from tools.expression_page import expression_page
@@ -98,7 +99,10 @@ def _event_row(event: Event) -> tuple[str, ...]:
     metric = event.metric
     number = "" if metric is None else f"`{metric.name}`" + (f" (of `{metric.of}`)" if metric.of else "")
     fields = ", ".join(f"`{name}`" for name in event.fields)
-    return f"`{event.name}`", event.level, number, fields, event.sentence
+    meaning = event.sentence
+    if event.seldom:
+        meaning += f" At most one line in {SELDOM_MS // 1000} s for each {' and '.join(event.seldom)}."
+    return f"`{event.name}`", event.level, number, fields, meaning
 
 
 def error_classes() -> list[type[PlaitaError]]:

@@ -9,6 +9,8 @@ import pytest
 import plaita
 from plaita.telemetry import EVENTS, LogTelemetry, events
 from plaita.telemetry.event import declare
+from plaita.telemetry.sink import SELDOM_MS
+from plaita.testing.conformance.stage import HandClock
 
 
 def test_an_event_is_one_line_with_its_fields_in_declared_order(caplog: pytest.LogCaptureFixture) -> None:
@@ -46,6 +48,21 @@ def test_a_line_break_in_a_field_stays_in_its_line(caplog: pytest.LogCaptureFixt
     assert len(message) < 500
 
 
+def test_what_is_written_seldom_is_counted_each_time(caplog: pytest.LogCaptureFixture) -> None:
+    clock = HandClock()
+    telemetry = LogTelemetry(clock=clock)
+
+    def report(verb: str) -> int:
+        with caplog.at_level(logging.DEBUG, "plaita"):
+            telemetry.emit(events.STORE_UNAVAILABLE, store="s", verb=verb, error="away")
+        return len(caplog.records)
+
+    assert [report("settle"), report("settle"), report("claim"), report("claim")] == [1, 1, 2, 2]
+    clock.advance(SELDOM_MS)
+    assert report("settle") == 3
+    assert telemetry.numbers()["plaita_store_unavailable"] == 5
+
+
 def test_an_undeclared_field_is_dropped_and_counted(caplog: pytest.LogCaptureFixture) -> None:
     telemetry = LogTelemetry()
     with caplog.at_level(logging.DEBUG, "plaita"):
@@ -57,7 +74,11 @@ def test_an_undeclared_field_is_dropped_and_counted(caplog: pytest.LogCaptureFix
 def test_whatever_is_lost_has_a_counter_of_its_own() -> None:
     metrics = [e.metric.name for e in EVENTS.values() if e.metric]
     assert len(set(metrics)) == len(metrics)
-    assert all(e.metric for e in EVENTS.values() if e.loss)
+    assert all(e.metric for e in EVENTS.values() if e.loss or e.seldom)
+
+
+def test_what_makes_events_alike_is_among_their_fields() -> None:
+    assert all(set(e.seldom) <= set(e.fields) for e in EVENTS.values())
 
 
 def test_a_sum_adds_a_field_of_its_event() -> None:

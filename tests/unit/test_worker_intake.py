@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import logging
+import re
 from collections.abc import Callable
 from typing import Any, cast
+
+import pytest
 
 from plaita import Flow
 from plaita.backends.memory import MemoryBackend
@@ -41,6 +45,20 @@ class Store:
     async def hint(self, timeout_ms: int) -> None:
         self.asked.set()
         await asyncio.Event().wait()
+
+
+class Away(Store):
+    """Does not answer the first claims."""
+
+    def __init__(self, times: int) -> None:
+        super().__init__(1)
+        self._times = times
+
+    async def claim(self, nonce: str, n: int, **_: Any) -> list[Claim]:
+        self._times -= 1
+        if self._times >= 0:
+            raise Unavailable("away")
+        return await super().claim(nonce, n)
 
 
 class Taker:
@@ -115,6 +133,15 @@ async def test_a_store_that_is_away_when_the_worker_stops_holds_nobody_up() -> N
     told = [what for what, _ in store.told]
     assert told == ["ask", "ask", "start"] + ["give back"] * (CLAIM_MAX + 1)
     assert telemetry.numbers()["plaita_store_unavailable"] == CLAIM_MAX + 1
+
+
+async def test_the_end_of_an_outage_is_told_once_with_its_length(caplog: pytest.LogCaptureFixture) -> None:
+    store = Away(2)
+    with caplog.at_level(logging.INFO, "plaita"):
+        await taking(store, Taker(store))
+    away, back = caplog.records
+    assert away.getMessage().startswith("store_unavailable store=memory verb=claim")
+    assert re.fullmatch(r"store_back store=memory seconds=\d+\.\d", back.getMessage())
 
 
 async def test_runs_that_were_claimed_ahead_are_given_back_when_the_worker_stops() -> None:

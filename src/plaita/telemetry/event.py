@@ -26,7 +26,10 @@ class Metric:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One kind of fact. ``loss``: it reports that something was dropped, clamped or answered by a fallback."""
+    """One kind of fact. ``loss``: it reports that something was dropped, clamped or answered by a fallback.
+
+    ``seldom`` names fields: of events that are alike in those, one is written in so many seconds; all are counted.
+    """
 
     name: str
     level: Level
@@ -34,6 +37,7 @@ class Event:
     fields: tuple[str, ...]
     metric: Metric | None
     loss: bool
+    seldom: tuple[str, ...]
 
 
 EVENTS: Final[dict[str, Event]] = {}
@@ -47,17 +51,18 @@ def declare(
     *fields: str,
     metric: str | Metric = "",
     loss: bool = False,
+    seldom: str = "",
 ) -> Event:
     """Enter an event into the table.
 
-    Each of ``fields`` is one or more names separated by spaces; a ``metric`` text names a counter.
+    Each of ``fields`` is one or more names separated by spaces, as ``seldom`` is; a ``metric`` text names a counter.
     """
     if name in EVENTS:
         raise ValueError(f"event {name!r} is declared twice")
-    if loss and not metric:
-        raise ValueError(f"event {name!r} reports a loss, so it needs a counter")
+    if (loss or seldom) and not metric:
+        raise ValueError(f"event {name!r} reports a loss or is seldom written, so it needs a counter")
     counted = Metric(metric) if isinstance(metric, str) and metric else metric or None
     assert not isinstance(counted, str)
     names = tuple(each for group in fields for each in group.split())
-    EVENTS[name] = Event(name, level, sentence, names, counted, loss)
+    EVENTS[name] = Event(name, level, sentence, names, counted, loss, tuple(seldom.split()))
     return EVENTS[name]

@@ -102,7 +102,7 @@ HOLDERS_RELEASED: Final[Event] = declare(
 )  # fmt: skip
 RENEWAL_FAILED: Final[Event] = declare(
     "renewal_failed", "warning", "Leases could not be renewed; it is tried again, within a period.", "holder error",
-    metric="plaita_renewals_failed",
+    metric="plaita_renewals_failed", seldom="holder",
 )  # fmt: skip
 RENEWAL_LATE: Final[Event] = declare(
     "renewal_late", "warning", "Leases were renewed later than every second period: the process or the store is slow.",
@@ -110,8 +110,11 @@ RENEWAL_LATE: Final[Event] = declare(
 )  # fmt: skip
 STORE_UNAVAILABLE: Final[Event] = declare(
     "store_unavailable", "error", "The store did not answer; the same request is sent again.", "store verb error",
-    metric="plaita_store_unavailable",
+    metric="plaita_store_unavailable", seldom="store verb",
 )  # fmt: skip
+STORE_BACK: Final[Event] = declare(
+    "store_back", "info", "The store answers again; for how long it did not answer a worker.", "store seconds"
+)
 STORE_FORGOT: Final[Event] = declare(
     "store_forgot", "error", "The store was emptied, or put back to an older state; the worker goes on with it.",
     "store holder",

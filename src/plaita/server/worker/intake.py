@@ -75,6 +75,7 @@ class Intake:
         self._freed = asyncio.Event()
         self._asked: asyncio.Task[Taken] | None = None
         self._gave_up = False
+        self._away_since: float | None = None
 
     def freed(self) -> None:
         """A run was given back."""
@@ -177,12 +178,26 @@ class Intake:
         pause_ms, most_ms = RESEND_MS
         while not stop.is_set():
             try:
-                return await ask()
+                answer = await ask()
             except Unavailable as e:
-                self._telemetry.emit(told.STORE_UNAVAILABLE, store=self._store.name, verb=verb, error=str(e))
+                self._away(verb, e)
+            else:
+                self._there()
+                return answer
             await pause(stop, pause_ms)
             pause_ms = min(2 * pause_ms, most_ms)
         return None
+
+    def _away(self, verb: str, error: Unavailable) -> None:
+        self._telemetry.emit(told.STORE_UNAVAILABLE, store=self._store.name, verb=verb, error=str(error))
+        if self._away_since is None:
+            self._away_since = self._clock.elapsed_ms()
+
+    def _there(self) -> None:
+        if self._away_since is not None:
+            seconds = (self._clock.elapsed_ms() - self._away_since) / 1000
+            self._telemetry.emit(told.STORE_BACK, store=self._store.name, seconds=round(seconds, 1))
+            self._away_since = None
 
     async def _idle(self, stop: asyncio.Event, *, full: bool) -> None:
         waits: list[asyncio.Task[object]] = [
