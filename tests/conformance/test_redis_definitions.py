@@ -130,6 +130,17 @@ async def test_a_definition_of_which_no_use_was_noted_stays_until_it_is_stored_a
     assert await stage.backend.closure(OURS) is None
 
 
+async def test_a_definition_that_is_there_is_not_sent_again(stage: Stage, client: redis.Redis) -> None:
+    def received() -> int:
+        return int(client.info("stats")["total_net_input_bytes"])
+
+    long = DOCUMENT + b" " * 100_000
+    await stage.backend.submit(start("first"), long)
+    before = received()
+    await stage.backend.submit(start("second"), long)
+    assert 0 < received() - before < len(long)
+
+
 async def test_what_is_used_while_others_look_who_has_it_is_not_removed(stage: Stage, client: redis.Redis) -> None:
     store = stage.backend
     assert isinstance(store, RedisBackend)

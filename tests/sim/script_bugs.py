@@ -252,6 +252,7 @@ SCRIPT_BUGS = (
     ScriptBug("promise_keeps_its_kind", "outbox", "  if at[9] then let_go_kind(at[9]) end\n", ""),
     ScriptBug("start_is_no_use", "starts", "  use_closure(facts.closure)\n", ""),
     ScriptBug("storing_is_no_use", "put_closure", "'GT', now", "'NX', now"),
+    ScriptBug("started_undefined", "starting", "if start.closure and redis", "if false and redis"),
     ScriptBug("replaced_at_once", "publish_flow", "if replaced then use_closure(", "if false then use_closure("),
     ScriptBug("no_grace", "claim", "local takeovers = contact() <= now", "local takeovers = contact() >= 0"),
 )
@@ -334,6 +335,7 @@ CONTRACTS = {
     ),
     "promise_keeps_its_kind": (NeededContract, "test_a_child_that_may_not_start_keeps_nothing", ()),
     "start_is_no_use": (UnusedContract, "test_a_start_without_storing_it_makes_it_young_again", ()),
+    "started_undefined": (UnusedContract, "test_a_start_brings_its_definition", ()),
     "storing_is_no_use": (UnusedContract, "test_one_that_is_stored_again_is_young_again", ()),
     "replaced_at_once": (
         UnusedContract,

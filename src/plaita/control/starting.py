@@ -61,8 +61,8 @@ async def start_flow(
     value = check_input(flow, value)
     await complete(store, flow)
     closure, document = close_over(flow)
-    await store.put_closure(closure, document)
-    return await _submit(store, name_of(flow, fallback), str(flow.version or ""), closure, value, options)
+    definition = _Definition(name_of(flow, fallback), str(flow.version or ""), closure, document)
+    return await _submit(store, definition, value, options)
 
 
 async def start_published(
@@ -76,7 +76,7 @@ async def start_published(
     except FlowLoadError:
         # A definition this process cannot load is checked by the worker that can.
         value = admit(value)
-    return await _submit(store, found.flow_id, found.version, found.closure, value, options)
+    return await _submit(store, _Definition(found.flow_id, found.version, found.closure), value, options)
 
 
 async def declared_input(store: Backend, flow_id: str, version: str, imports: Sequence[str]) -> Property | None:
@@ -96,17 +96,25 @@ def check_input(flow: Flow, value: Json) -> Json:
     return value if declared is None else conform(declared, value, "$")
 
 
-async def _submit(
-    store: Backend, flow_id: str, version: str, closure: str, value: Json, options: StartOptions
-) -> Submitted:
+@dataclass(frozen=True, slots=True)
+class _Definition:
+    """What is started. ``document``: its text, where the store may not have it."""
+
+    flow_id: str
+    version: str
+    closure: str
+    document: bytes | None = None
+
+
+async def _submit(store: Backend, definition: _Definition, value: Json, options: StartOptions) -> Submitted:
     data = encode(value)
     start = Submission(
         RunId(options.execution_id or new_id()),
-        start_digest(closure, data),
+        start_digest(definition.closure, data),
         data,
-        flow_id,
-        closure,
-        version,
+        definition.flow_id,
+        definition.closure,
+        definition.version,
         "",
         options.tenant,
         options.business_key,
@@ -117,7 +125,7 @@ async def _submit(
         None,
         options.imports,
     )
-    answer = await store.submit(start)
+    answer = await store.submit(start, definition.document)
     match answer:
         case Submitted():
             return answer

@@ -338,8 +338,12 @@ class NotRetryable:
 class RunStore(Protocol):
     """One method is one atomic step. Expected outcomes are return values; ``Unavailable`` means: outcome unknown."""
 
-    async def submit(self, start: Submission) -> Submitted | SubmitConflict | Tombstoned:
-        """Create a ``queued`` run, due at ``not_before_ms`` or now, or queued for a slot."""
+    async def submit(self, start: Submission, document: bytes | None = None) -> Submitted | SubmitConflict | Tombstoned:
+        """Create a ``queued`` run, due at ``not_before_ms`` or now, or queued for a slot.
+
+        ``document`` is the definition whose hash ``start`` names; no run is made without it being stored. ``None``: it
+        is there already.
+        """
 
     async def adopt(self, start: Submission, state: Adoption) -> Adopted | SubmitConflict | Tombstoned:
         """Create a run in a state that somebody else kept. Any run with that id is a ``SubmitConflict``."""

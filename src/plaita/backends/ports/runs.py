@@ -52,8 +52,8 @@ class GatedRuns:
     def lease_ms(self) -> int:
         return self._gate.limits.lease.lease_ms
 
-    async def submit(self, start: Submission) -> Submitted | SubmitConflict | Tombstoned:
-        return await self._gate.write(lambda rows: submit(rows, start, self._gate.durability()))
+    async def submit(self, start: Submission, document: bytes | None = None) -> Submitted | SubmitConflict | Tombstoned:
+        return await self._gate.write(lambda rows: submit(rows, start, self._gate.durability(), document=document))
 
     async def adopt(self, start: Submission, state: Adoption) -> Adopted | SubmitConflict | Tombstoned:
         return await self._gate.write(lambda rows: adopt(rows, start, state, self._gate.durability()))

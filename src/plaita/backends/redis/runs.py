@@ -66,10 +66,14 @@ class RedisRuns:
     def lease_ms(self) -> int:
         return self._talk.limits.lease.lease_ms
 
-    async def submit(self, start: Submission) -> Submitted | SubmitConflict | Tombstoned:
-        (word, *found), durability = await self._talk.run_durably(
-            "submit", **start_args(start), parent=parent_bytes(start.parent)
-        )  # fmt: skip
+    async def submit(self, start: Submission, document: bytes | None = None) -> Submitted | SubmitConflict | Tombstoned:
+        closure = None if document is None else start.closure
+        values = {**start_args(start), "parent": parent_bytes(start.parent), "closure": closure}
+        (word, *found), durability = await self._talk.run_durably("submit", **values)
+        # Most definitions are there: a document, which may be long, is sent when it is missing.
+        while word == b"undefined":
+            await self._talk.run("put_closure", closure=closure, document=document)
+            (word, *found), durability = await self._talk.run_durably("submit", **values)
         if word == b"submitted":
             run_id, incarnation, there = found
             return Submitted(RunId(run_id.decode()), incarnation.decode(), bool(there), durability)

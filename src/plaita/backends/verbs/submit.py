@@ -10,11 +10,11 @@ from plaita.ports.runs import Submission, SubmitConflict, Submitted, Tombstoned
 
 
 def submit(
-    rows: Rows, start: Submission, durability: str, *, beside: bool = False
+    rows: Rows, start: Submission, durability: str, *, beside: bool = False, document: bytes | None = None
 ) -> Submitted | SubmitConflict | Tombstoned:
     """Create a queued run. Quota never refuses a start, it parks it; ``not_before`` takes its slot when due.
 
-    ``beside``: its first slot does not count for the cap.
+    ``beside``: its first slot does not count for the cap. ``document``: the definition, which is stored with the run.
     """
     run = rows.runs.load(start.run_id)
     if run is not None:
@@ -24,6 +24,8 @@ def submit(
     grave = rows.ledger.grave(start.run_id)
     if grave is not None and rows.now < grave.buried_ms + rows.limits.tombstone_ms:
         return Tombstoned(start.run_id)
+    if document is not None:
+        rows.shelf.put_closure(start.closure, document, rows.now)
     generation = grave.generation if grave is not None else 0
     run = rows.runs.add(StartRow(start, rows.now), new_id(), generation, rows.events.current())
     rows.shelf.use_closure(start.closure, rows.now)

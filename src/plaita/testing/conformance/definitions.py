@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from plaita.base.duration import DAY_MS
-from plaita.ports.runs import Adoption, Block, End, Park, Reopened, Spawn, Submission, Submitted
+from plaita.ports.runs import Adoption, Block, End, Park, Reopened, Spawn, Submission, SubmitConflict, Submitted
 from plaita.ports.values import RunId
 from plaita.testing.conformance.stage import RUN, Contract, Stage, hand, start
 
@@ -86,6 +86,26 @@ class UnusedContract(Contract):
         stage.clock.advance(MONTH_MS + DAY_MS)
         await prune(stage)
         assert not await is_there(stage)
+
+    async def test_a_start_brings_its_definition(self, stage: Stage) -> None:
+        for run_id in ("first", RUN):
+            assert isinstance(await stage.backend.submit(start(run_id), DOCUMENT), Submitted)
+            assert await is_there(stage)
+
+    async def test_a_start_that_is_refused_brings_none(self, stage: Stage) -> None:
+        await stage.backend.submit(start())
+        assert isinstance(await stage.backend.submit(start(digest="two"), DOCUMENT), SubmitConflict)
+        assert not await is_there(stage)
+
+    async def test_a_start_brings_again_what_is_gone(self, stage: Stage) -> None:
+        await stage.backend.submit(start("first"), DOCUMENT)
+        await ended(stage, "first")
+        stage.clock.advance(2 * MONTH_MS)
+        await prune(stage)
+        assert not await is_there(stage)
+        await stage.backend.submit(start(), DOCUMENT)
+        await prune(stage)
+        assert await is_there(stage)
 
     async def test_whoever_looked_a_version_up_may_still_start_it_after_another_took_its_place(
         self, stage: Stage

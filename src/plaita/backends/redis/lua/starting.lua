@@ -16,8 +16,8 @@ local function was_deleted(start)
   return said.tenant == cjson.decode(start.facts).tenant
 end
 
--- Answers the run and whether it was there before; or nil and why not: 'conflict', 'tombstoned'.
--- start.beside: its first slot does not count for the cap.
+-- Answers the run and whether it was there before; or nil and why not: 'conflict', 'tombstoned', 'undefined'.
+-- start.beside: its first slot does not count for the cap. start.closure: there is no run without this definition.
 local function submit(start, digest)
   local run = find_run(start.id)
   if run then
@@ -27,6 +27,7 @@ local function submit(start, digest)
   local buried = redis.call('HGET', grave_key(start.id), 'buried')
   if buried and now < tonumber(buried) + LIMITS.tombstone then return nil, 'tombstoned' end
   if not buried and was_deleted(start) then return nil, 'tombstoned' end
+  if start.closure and redis.call('EXISTS', closure_key(start.closure)) == 0 then return nil, 'undefined' end
   run = add_run(start)
   local facts = run.shared
   say(run, '{"event":"submitted","flow":' .. cjson.encode(facts.flow_id) .. ',"version":'
