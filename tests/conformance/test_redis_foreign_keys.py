@@ -12,6 +12,8 @@ import redis
 
 from plaita.backends.limits import Fleet, Limits
 from plaita.backends.redis import RedisBackend
+from plaita.backends.redis.keys import NAMES, key
+from plaita.backends.redis.mistyped import OWN
 from plaita.base.clock import SystemClock
 from plaita.base.errors import Unavailable
 from plaita.control.adopting import adopt
@@ -91,6 +93,17 @@ async def test_a_stream_that_is_none_is_an_unusable_store_until_it_is_renamed(
     assert "plaita doctor" in refused.value.hint
     assert (found.name, found.message) == ("keys", "plaita:flow:queue is of type list; the store keeps a stream there")
     assert accepted == []
+
+
+@pytest.mark.parametrize(("kind", "name"), [(kind, name) for kind, names in OWN.items() for name in names])
+async def test_a_key_of_ours_that_is_something_else_is_named(
+    stage: Stage, server: redis.Redis, kind: str, name: str
+) -> None:
+    made = key(name, *("a:b", "c")[: NAMES[name].count("{") - NAMES[name].count("{n}")])
+    server.delete(made)
+    server.xadd(made, {"a": "b"})
+    [found] = [f for f in await check(stage.backend, Settings()) if f.status == "failed"]
+    assert (found.name, found.message) == ("keys", f"{made} is of type stream; the store keeps a {kind} there")
 
 
 async def test_names_in_the_table_of_quotas_need_not_be_text(stage: Stage, server: redis.Redis) -> None:

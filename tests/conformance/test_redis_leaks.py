@@ -13,6 +13,7 @@ import redis
 from plaita import Flow
 from plaita.backends.limits import SPARED_MS
 from plaita.backends.redis import RedisBackend
+from plaita.backends.redis.mistyped import mistyped
 from plaita.base.duration import DAY_MS
 from plaita.base.json import encode
 from plaita.control.starting import StartOptions, start_flow
@@ -190,6 +191,7 @@ async def test_of_executions_that_are_gone_nothing_stays_for_ever(
     for name in ("first", "second"):
         await stage.backend.announce(Process("h", 1, ("default",), None, (), 0, Facts(instance="i")))
         await LOADS[load](stage, name)
+        assert [found async for found in mistyped(cast(RedisBackend, stage.backend)._talk)] == []
         await stage.backend.withdraw("h")
         await gone(stage, how)
         left.append({key: size for key, size in kept(client).items() if key not in GROWS})

@@ -7,6 +7,7 @@ from statistics import median
 from typing import Final
 
 from plaita.backends.redis.greeting import POLICY
+from plaita.backends.redis.mistyped import mistyped
 from plaita.backends.redis.talk import Talk
 from plaita.base.clock import Clock, SystemClock
 from plaita.base.errors import Unavailable
@@ -18,13 +19,8 @@ SLOW_MS: Final = 50.0
 FULL: Final = (0.8, 0.95)
 """Of the memory that the server may use: from the first on it is a warning, from the second on a failure."""
 CROWDED: Final = 0.9
-
-TYPES: Final = (
-    ("stream", "inbox"), ("stream", "dlq"), ("stream", "replay_audit"), ("hash", "counters"),
-    ("hash", "tenant_quota"), ("hash", "tenant_status"), ("string", "tenant_epoch"), ("zset", "running", "default"),
-    ("zset", "execution_index", ""), ("set", "published_flows", ""),
-)  # fmt: skip
-"""The type of each documented key that there is once, and what it is made of."""
+NAMED_MAX: Final = 10
+"""So many keys of another type are named."""
 
 Info = Mapping[str, str]
 
@@ -53,14 +49,13 @@ async def examine(talk: Talk, clock: Clock | None = None) -> list[Finding]:
 
 
 async def _types(talk: Talk) -> list[Finding]:
-    """Keys that hold something that the store cannot have written; told of only when there are some."""
+    """Keys that hold something else; told of only when there are some."""
     found = []
-    for expected, *parts in TYPES:
-        name = talk.key(*parts)
-        kind = (await talk.call("TYPE", name)).decode()
-        if kind not in ("none", expected):
-            told = f"{name} is of type {kind}; the store keeps a {expected} there"
-            found.append(Finding("keys", "failed", told, f"end what writes it, then RENAME {name} to look at it later"))
+    async for name, kind, expected in mistyped(talk.aside()):
+        told = f"{name} is of type {kind}; the store keeps a {expected} there"
+        found.append(Finding("keys", "failed", told, f"end what writes it, then RENAME {name} to look at it later"))
+        if len(found) == NAMED_MAX:
+            break
     return found
 
 
