@@ -111,11 +111,10 @@ def test_an_import_that_exits_is_an_error_of_the_import(shell: Shell) -> None:
     assert "SystemExit" in refused.err
 
 
-def test_an_execution_goes_on_when_nobody_reads_what_is_said_about_it(shell: Shell) -> None:
-    give(shell)
-    line = "plaita() { " + " ".join(COMMAND) + ' "$@"; }; plaita run flow.yaml 2>&1 >/dev/null | true; plaita ps --json'
-    done = subprocess.run(
-        ["bash", "-c", line],
+def in_bash(shell: Shell, line: str) -> subprocess.CompletedProcess[str]:
+    """What a line says in which ``plaita`` is the command."""
+    return subprocess.run(
+        ["bash", "-c", "plaita() { " + " ".join(COMMAND) + f' "$@"; }}; {line}'],
         cwd=shell.folder,
         env=shell.environment,
         capture_output=True,
@@ -123,22 +122,18 @@ def test_an_execution_goes_on_when_nobody_reads_what_is_said_about_it(shell: She
         timeout=ENOUGH_S,
         check=True,
     )
+
+
+def test_an_execution_goes_on_when_nobody_reads_what_is_said_about_it(shell: Shell) -> None:
+    give(shell)
+    done = in_bash(shell, "plaita run flow.yaml 2>&1 >/dev/null | true; plaita ps --json")
     assert '"completed"' in done.stdout, done.stderr
 
 
 @pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
 def test_a_command_does_its_work_when_streams_are_closed(shell: Shell, closed: str) -> None:
     give(shell)
-    line = "plaita() { " + " ".join(COMMAND) + ' "$@"; }; ' + f"plaita run flow.yaml {closed}; echo $?"
-    done = subprocess.run(
-        ["bash", "-c", line],
-        cwd=shell.folder,
-        env=shell.environment,
-        capture_output=True,
-        text=True,
-        timeout=ENOUGH_S,
-        check=True,
-    )
+    done = in_bash(shell, f"plaita run flow.yaml {closed}; echo $?")
     assert done.stdout.splitlines()[-1] == "0", done.stderr
     [ran] = shell.plaita("ps --json").json["items"]
     assert ran["status"] == "completed"
