@@ -61,9 +61,13 @@ def test_a_list_of_executions_shows_each_id_in_one_line(shell: Shell, columns: i
 
 @pytest.mark.parametrize("columns", [80, 120])
 def test_a_list_of_workers_shows_each_in_one_line_with_the_age_of_what_was_heard(shell: Shell, columns: int) -> None:
-    named = Shell(shell.folder, {"PLAITA_INSTANCE_ID": "w"})
-    worker = named.begin("worker --processes 2", stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    until(lambda: len(shell.plaita("workers").out.splitlines()) == 2)
+    shell.write("flow.yaml", "flow_id: f\nnodes:\n  - {id: s, type: start, next: e}\n  - {id: e, type: end}\n")
+    assert shell.plaita("run flow.yaml").code == 0
+    named, log = Shell(shell.folder, {"PLAITA_INSTANCE_ID": "w"}), shell.folder / "log"
+    with log.open("w", encoding="utf-8") as told:
+        worker = named.begin("worker --processes 2", stdout=subprocess.DEVNULL, stderr=told)
+    until(lambda: worker.poll() is not None or len(shell.plaita("workers").out.splitlines()) == 2)
+    assert worker.poll() is None, log.read_text(encoding="utf-8")
     shown = seen(shell, "workers", columns)
     worker.send_signal(signal.SIGTERM)
     worker.wait()
