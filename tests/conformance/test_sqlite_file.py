@@ -2,6 +2,9 @@
 
 import asyncio
 import sqlite3
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -116,6 +119,37 @@ async def test_a_store_that_stays_locked_is_unavailable_after_a_while(path: Path
     other.execute("ROLLBACK")
     assert isinstance(await store.submit(start()), Submitted)
     other.close()
+    await store.close()
+
+
+@contextmanager
+def another_writes(path: Path, ms: int) -> Iterator[None]:
+    """Another connection holds the write lock for so long."""
+    other = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+    other.execute("BEGIN IMMEDIATE")
+    ends = threading.Timer(ms / 1000, lambda: other.execute("ROLLBACK"))
+    ends.start()
+    try:
+        yield
+    finally:
+        ends.join()
+        other.close()
+
+
+async def test_a_store_is_opened_while_another_process_creates_it(path: Path) -> None:
+    await SqliteBackend(path).close()
+    pragma(path, "journal_mode = DELETE")
+    with another_writes(path, 50):
+        await SqliteBackend(path).close()
+    assert pragma(path, "journal_mode") == "wal"
+
+
+async def test_a_store_with_waiting_starts_is_opened_while_another_process_writes(path: Path) -> None:
+    store = SqliteBackend(path, cap=1)
+    for name in ("r", "s"):
+        await store.submit(start(name))
+    with another_writes(path, 50):
+        await SqliteBackend(path, cap=1).close()
     await store.close()
 
 

@@ -28,14 +28,14 @@ def run_script(code: str, value: Any = None, **fields: Any) -> Any:
 
 def is_alive(pid: int) -> bool:
     """Does the process run? One that has ended and that nobody has waited for does not."""
-    status = Path(f"/proc/{pid}/stat")
-    if status.parent.parent.joinpath("self").exists():
-        return status.exists() and status.read_text().rpartition(")")[2].split()[0] != "Z"
     try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
+        if not Path("/proc/self").exists():
+            os.kill(pid, 0)
+            return True
+        status = Path(f"/proc/{pid}/stat").read_text()
+    except (FileNotFoundError, ProcessLookupError):
         return False
-    return True
+    return status.rpartition(")")[2].split()[0] != "Z"
 
 
 def pids_in(path: Path, count: int = 1) -> list[int]:

@@ -11,6 +11,7 @@ from plaita.base.errors import Unavailable
 
 Synchronous = Literal["FULL", "NORMAL"]
 OPEN_WAIT_MS = 5_000
+OPEN_TRIES = 100
 GLANCE_MS = 100
 
 _PRAGMAS = (
@@ -76,10 +77,26 @@ def _set_up(db: sqlite3.Connection, path: Path, synchronous: Synchronous) -> Non
             db.execute("ROLLBACK")
             raise
         db.execute("COMMIT")
-    db.execute("PRAGMA journal_mode = WAL")
+    _log_ahead(db)
     db.execute(f"PRAGMA synchronous = {synchronous}")
     for pragma in _PRAGMAS:
         db.execute(pragma)
+
+
+def _log_ahead(db: sqlite3.Connection) -> None:
+    """Have the file use a write-ahead log. Other processes may be creating the store at the same time.
+
+    SQLite refuses to change to the log while somebody writes, without waiting; so an empty transaction waits.
+    """
+    for left in reversed(range(OPEN_TRIES)):
+        try:
+            db.execute("PRAGMA journal_mode = WAL")
+            return
+        except sqlite3.OperationalError as e:
+            if not is_busy(e) or not left:
+                raise
+        db.execute("BEGIN IMMEDIATE")
+        db.execute("COMMIT")
 
 
 def is_busy(error: sqlite3.Error) -> bool:

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from plaita.backends.limits import Limits
 from plaita.backends.rows import Rows
-from plaita.backends.sqlite.connection import Synchronous, is_busy, open_file, unavailable
+from plaita.backends.sqlite.connection import OPEN_WAIT_MS, Synchronous, is_busy, open_file, unavailable
 from plaita.backends.sqlite.ledger import SqliteEvents, SqliteLedger
 from plaita.backends.sqlite.messages import SqliteMessages
 from plaita.backends.sqlite.record import SqliteRecord
@@ -91,11 +91,14 @@ class SqliteGate:
 
     def write_now(self, verb: Callable[[Rows], T]) -> T:
         """Run one verb outside of any batch; used before there is an event loop."""
+        self._db.execute(f"PRAGMA busy_timeout = {OPEN_WAIT_MS}")
         try:
             self._begin()
             answer: T = self._transact([verb])[0]
         except sqlite3.Error as e:
             raise unavailable(e, self._path) from e
+        finally:
+            self._db.execute("PRAGMA busy_timeout = 0")
         return answer
 
     def durability(self) -> str:
