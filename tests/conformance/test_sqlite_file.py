@@ -14,9 +14,11 @@ from plaita.backends.limits import SPARED_MS, Limits
 from plaita.backends.rows import Rows
 from plaita.backends.sqlite import SqliteBackend
 from plaita.backends.sqlite.connection import unavailable
+from plaita.backends.sqlite.gate import SqliteGate
 from plaita.backends.sqlite.schema import APPLICATION_ID, MIGRATIONS, VERSION
 from plaita.backends.sqlite.shelf import SPARE
 from plaita.backends.verbs.accept import accept
+from plaita.base.clock import SystemClock
 from plaita.base.errors import Unavailable
 from plaita.ports.inbox import Started
 from plaita.ports.runs import Arm, Keep, Settled, Stale, Step, Submitted
@@ -151,6 +153,22 @@ async def test_a_store_with_waiting_starts_is_opened_while_another_process_write
     with another_writes(path, 50):
         await SqliteBackend(path, cap=1).close()
     await store.close()
+
+
+def test_a_look_into_a_file_that_another_process_is_leaving_is_taken_again(path: Path) -> None:
+    gate = SqliteGate(path, SystemClock(), Limits(), "FULL")
+    looks: list[Rows] = []
+
+    def question(rows: Rows) -> int:
+        looks.append(rows)
+        if len(looks) == 1:
+            busy = sqlite3.OperationalError("database is locked")
+            busy.sqlite_errorname = "SQLITE_BUSY"
+            raise busy
+        return len(looks)
+
+    assert gate.read(question) == 2
+    gate.close()
 
 
 async def test_a_verb_waits_for_another_process_without_stopping_the_loop(path: Path) -> None:

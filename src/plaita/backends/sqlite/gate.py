@@ -75,19 +75,7 @@ class SqliteGate:
 
     def read(self, question: Callable[[Rows], T]) -> T:
         self._check_process()
-        try:
-            return self._read(question)
-        except sqlite3.DatabaseError as e:
-            if not is_busy(e):
-                raise unavailable(e, self._path) from e
-        # Only the recovery after a crash keeps readers out, and it is short.
-        self._db.execute(f"PRAGMA busy_timeout = {READ_WAIT_MS}")
-        try:
-            return self._read(question)
-        except sqlite3.DatabaseError as e:
-            raise unavailable(e, self._path) from e
-        finally:
-            self._db.execute("PRAGMA busy_timeout = 0")
+        return self._patiently(lambda: self._read(question))
 
     def write_now(self, verb: Callable[[Rows], T]) -> T:
         """Run one verb outside of any batch; used before there is an event loop."""
@@ -106,8 +94,7 @@ class SqliteGate:
 
     def version(self) -> int:
         """A number that changes when another connection wrote."""
-        number: int = self._db.execute("PRAGMA data_version").fetchone()[0]
-        return number
+        return self._patiently(self._data_version)
 
     def close(self) -> None:
         """Fail what still waits and give the connection back."""
@@ -162,7 +149,7 @@ class SqliteGate:
         self._db.execute("BEGIN IMMEDIATE")
 
     def _transact(self, verbs: Sequence[Verb]) -> list[Any]:
-        version = self.version()
+        version = self._data_version()
         if version != self._known_version:
             self._known_version = version
             self._known.clear()
@@ -181,6 +168,25 @@ class SqliteGate:
         if rows.runs.stirred:
             self.stirred.set()
         return answers
+
+    def _patiently(self, look: Callable[[], T]) -> T:
+        """Look into the file. Only the recovery after a crash and the last process that leaves keep others out."""
+        try:
+            return look()
+        except sqlite3.DatabaseError as e:
+            if not is_busy(e):
+                raise unavailable(e, self._path) from e
+        self._db.execute(f"PRAGMA busy_timeout = {READ_WAIT_MS}")
+        try:
+            return look()
+        except sqlite3.DatabaseError as e:
+            raise unavailable(e, self._path) from e
+        finally:
+            self._db.execute("PRAGMA busy_timeout = 0")
+
+    def _data_version(self) -> int:
+        number: int = self._db.execute("PRAGMA data_version").fetchone()[0]
+        return number
 
     def _read(self, question: Callable[[Rows], T]) -> T:
         self._db.execute("BEGIN")
