@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 
 import pytest
@@ -37,7 +38,7 @@ CONSUMED = "plaita:run.consumed:r"
 @pytest_asyncio.fixture
 async def stage(redis_url: str) -> AsyncIterator[Stage]:
     clock = HandClock()
-    store = RedisBackend(redis_url, clock, limits=Limits(chunk=CHUNK))
+    store = RedisBackend(redis_url, clock, limits=Limits(chunk=CHUNK, chunk_deferred=2 * CHUNK))
     yield Stage(store, clock)
     await store.close()
 
@@ -160,19 +161,62 @@ async def test_what_executions_of_one_version_share_is_kept_once(stage: Stage, c
     assert client.hlen("plaita:kinds") == 1
 
 
-async def test_one_step_carries_one_chunk_of_a_fan_out_on(stage: Stage) -> None:
-    runs = 4 * CHUNK
+@pytest.mark.parametrize(
+    ("others", "counts"),
+    [
+        ((), [3 * CHUNK, 5 * CHUNK, 6 * CHUNK]),
+        ((hand("other"),), [2 * CHUNK, 3 * CHUNK, 4 * CHUNK, 5 * CHUNK, 6 * CHUNK]),
+    ],
+    ids=["what can be deferred", "what is decided at once"],
+)
+async def test_one_step_carries_one_chunk_of_a_fan_out_on(
+    stage: Stage, others: tuple[Arm, ...], counts: list[int]
+) -> None:
+    runs = 6 * CHUNK
     for number in range(runs):
-        await stage.settle(await stage.hold(f"r{number}"), Park(None), arms=(listen(key=None),))
+        await stage.settle(await stage.hold(f"r{number}"), Park(None), arms=(listen(key=None), *others))
 
-    async def answered() -> int:
-        return sum([not await stage.backend.waits(RunId(f"r{number}")) for number in range(runs)])
+    async def due() -> int:
+        found = await asyncio.gather(*(stage.backend.run(RunId(f"r{number}")) for number in range(runs)))
+        return sum(run is not None and run.due_ms is not None for run in found)
 
     assert (await stage.backend.publish("e", "pay", None, b"{}")).woken == CHUNK
-    counts = []
+    found = []
     while await stage.backend.carry_on(16):
-        counts.append(await answered())
-    assert counts == [2 * CHUNK, 3 * CHUNK, 4 * CHUNK, 4 * CHUNK]
+        found.append(await due())
+    assert found == counts
+
+
+@pytest.mark.parametrize("why", ["a slot is needed", "it is due", "a wait beside it"])
+async def test_what_more_than_the_event_decides_is_not_deferred(why: str, redis_url: str, client: redis.Redis) -> None:
+    clock = HandClock()
+    limits = Limits(chunk=1, cap=2 if why == "a slot is needed" else None)
+    stage = Stage(RedisBackend(redis_url, clock, limits=limits), clock)
+    for number in range(3):
+        due = clock.now_ms() + 10 if why == "it is due" else None
+        beside = (hand("other"),) if why == "a wait beside it" else ()
+        await stage.settle(await stage.hold(f"r{number}"), Park(due), arms=(listen(key=None), *beside))
+    clock.advance(20)
+    await stage.backend.publish("e", "pay", None, b"{}")
+    while await stage.backend.carry_on(1):
+        pass
+    assert not client.exists("plaita:deferred")
+    await stage.backend.close()
+
+
+async def test_what_is_deferred_is_seen_in_two_indexes_alone_until_somebody_looks(
+    stage: Stage, client: redis.Redis
+) -> None:
+    for number in range(2 * CHUNK):
+        await stage.settle(await stage.hold(f"r{number}"), Park(None), arms=(listen(key=None),))
+    last = f"r{2 * CHUNK - 1}"
+    before = client.hgetall(f"plaita:run:{last}")
+    await stage.backend.publish("e", "pay", None, b"{}")
+    await stage.backend.carry_on(1)
+    assert client.hgetall(f"plaita:run:{last}") == before
+    assert client.zscore("plaita:deferred", last) == stage.clock.now_ms()
+    assert len(await stage.take(100)) == 2 * CHUNK
+    assert not client.exists("plaita:deferred")
 
 
 async def test_a_header_without_an_index_is_found_by_the_audit(stage: Stage, client: redis.Redis) -> None:

@@ -89,7 +89,7 @@ class Lockstep:
         self.tombstones = tombstones
         limits = Limits(
             lease=LeasePlan(2 * TICK_MS, TICK_MS, grace * TICK_MS),
-            tries_max=2, lost_max=4, cap=cap, chunk=1, outbox_per_claim=0, start_every=0,
+            tries_max=2, lost_max=4, cap=cap, chunk=1, chunk_deferred=1, outbox_per_claim=0, start_every=0,
             tombstone_ms=10**12 if tombstones else 0, failures_max=10**6, wakeups_max=10**6,
         )  # fmt: skip
         self.loop = asyncio.new_event_loop()

@@ -254,6 +254,19 @@ SCRIPT_BUGS = (
     ScriptBug("storing_is_no_use", "put_closure", "'GT', now", "'NX', now"),
     ScriptBug("started_undefined", "starting", "if start.closure and redis", "if false and redis"),
     ScriptBug("replaced_at_once", "publish_flow", "if replaced then use_closure(", "if false then use_closure("),
+    ScriptBug("deferred_undecided", "deferring", "  match(run, find_wait(run, live_ids(run)[1]))\n", ""),
+    ScriptBug(
+        "deferred_until_claimed",
+        "rows",
+        "  if run.status == 'suspended' and not run.nonce then DEFERRED",
+        "  if args.nonce and not run.nonce then DEFERRED",
+    ),
+    ScriptBug("deferred_for_ever", "rows", "    put_member(deferred_key(), run.id, false)\n", ""),
+    ScriptBug("deferred_not_due", "deferring", "DEFERRED.add(notes.coming, due_key", "DEFERRED.add({}, due_key"),
+    ScriptBug("deferred_listens", "deferring", "  if not wait[AT.wait.by_filter] then", "  if false then"),
+    ScriptBug("deferred_filter_is_deaf", "deferring", "  if not wait[AT.wait.by_filter] then", "  if true then"),
+    ScriptBug("deferred_of_another_time", "deferring", "  now, stamp = run.was.due, false\n", ""),
+    ScriptBug("deferred_twice", "publishing", "not deferred[at[1]] and not DEFERRED.note(", "not DEFERRED.note("),
     ScriptBug("no_grace", "claim", "local takeovers = contact() <= now", "local takeovers = contact() >= 0"),
 )
 
@@ -309,6 +322,16 @@ WALKS: dict[str, tuple[int | None, int, bool, int]] = {
 }
 """Cap, grace, whether ids of deleted runs stay taken, and seed of a walk on which Redis leaves the model's way."""
 
+CROWDS = {
+    "deferred_undecided": 0,
+    "deferred_until_claimed": 0,
+    "deferred_for_ever": 1,
+    "deferred_not_due": 0,
+    "deferred_listens": 0,
+    "deferred_filter_is_deaf": 0,
+}
+"""Seeds of walks with many who wait for one event."""
+
 WORLDS = {"delta_key_dropped": 0}
 """Seeds of worlds whose auditor sees it."""
 
@@ -340,6 +363,12 @@ CONTRACTS = {
     "replaced_at_once": (
         UnusedContract,
         "test_whoever_looked_a_version_up_may_still_start_it_after_another_took_its_place",
+        (),
+    ),
+    "deferred_of_another_time": (EventContract, "test_what_a_later_chunk_reached_is_shown_as_of_then", ()),
+    "deferred_twice": (
+        EventContract,
+        "test_a_later_event_does_not_set_back_what_an_earlier_one_made_due",
         (),
     ),
     "fanout_cursor_lost": (EventContract, "test_a_fan_out_beyond_the_first_chunk_is_carried_on_by_claims", ()),

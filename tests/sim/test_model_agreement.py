@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from pathlib import Path
 from random import Random  # noqa: TID251 - a seeded walk is the same every time
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -15,6 +15,7 @@ from tests.sim.protocol import model as m
 SEEDS = 9
 ON_REDIS = 3
 """One walk in so many has Redis beside it; the Hypothesis machine always has."""
+CROWDS = 6
 STEPS = 120
 RUNS = ("a", "b", "c")
 Act = partial[None]
@@ -22,6 +23,12 @@ Act = partial[None]
 
 class Walk:
     """A seeded walk: what may happen next is drawn from what the model knows."""
+
+    runs: tuple[str, ...] = RUNS
+    weights: ClassVar = {
+        "submit": 5, "claim": 10, "settle": 20, "wake": 5, "publish": 5, "cancel": 1, "delete": 2, "release": 1,
+        "renew": 3, "pump": 5, "tick": 5, "message": 4,
+    }  # fmt: skip
 
     def __init__(self, seed: int, stores: Lockstep) -> None:
         self.dice, self.stores = Random(seed), stores
@@ -32,11 +39,7 @@ class Walk:
         self.trace: list[str] = []
 
     def step(self) -> None:
-        weights = {
-            "submit": 5, "claim": 10, "settle": 20, "wake": 5, "publish": 5, "cancel": 1, "delete": 2, "release": 1,
-            "renew": 3, "pump": 5, "tick": 5, "message": 4,
-        }  # fmt: skip
-        name = self.dice.choices(list(weights), list(weights.values()))[0]
+        name = self.dice.choices(list(self.weights), list(self.weights.values()))[0]
         act: Act | None = getattr(self, name)()
         if act is not None:
             self.trace.append(f"{name} {act.args} {act.keywords}")
@@ -44,7 +47,7 @@ class Walk:
             self.stores.compare()
 
     def submit(self) -> Act:
-        return partial(self.stores.submit, self.dice.choice(RUNS), self.dice.choice("EEEH"))
+        return partial(self.stores.submit, self.dice.choice(self.runs), self.dice.choice("EEEH"))
 
     def claim(self) -> Act:
         model = self.stores.model
@@ -103,7 +106,7 @@ class Walk:
         return partial(self.stores.tick)
 
     def a_run(self) -> str:
-        names: list[str] = [*RUNS, *(run_id for run_id, _ in self.stores.model.runs)]
+        names: list[str] = [*self.runs, *(run_id for run_id, _ in self.stores.model.runs)]
         return self.dice.choice(names)
 
     def a_claim(self) -> Claimed | None:
@@ -152,6 +155,40 @@ class Walk:
         return wid, m.Wait("event", "pay", key, expr, self.dice.random() < 0.15)
 
 
+class Crowd(Walk):
+    """Many runs wait for one event each, so that it reaches most of them later than the first."""
+
+    runs = tuple("abcdefg")
+    weights: ClassVar = Walk.weights | {"gather": 8, "submit": 10, "claim": 3, "settle": 5, "publish": 8, "pump": 20}
+
+    def __init__(self, seed: int, stores: Lockstep) -> None:
+        super().__init__(seed, stores)
+        for run_id in self.runs[1:]:
+            self.stores.submit(run_id, "E")
+
+    def gather(self) -> Act:
+        return partial(self.all_wait)
+
+    def all_wait(self) -> None:
+        """Whatever can be claimed is, reads its answers and waits for one event more."""
+        for run_id, run in self.stores.model.runs:
+            if m.claimable(self.stores.model, run):
+                self.stores.claim(run_id, fresh=True)
+        for claim in self.stores.tokens:
+            run = m.get(self.stores.model, claim.run_id)
+            if run is not None and run.token == claim.model:
+                self.stores.settle(self.a_wait(claim, run))
+
+    def a_wait(self, claim: Claimed, run: Any) -> Move:
+        closes = tuple(self.a_close(wid, wait) for wid, wait in run.waits if wait.state == "resolved" or wait.cand)
+        key, by_filter = self.dice.choice([("k", False), ("k", True), (None, False)])
+        arms = (
+            (((0, self.waits + 1), m.Wait("event", "pay", key, by_filter, False)),) if run.status == "running" else ()
+        )
+        self.waits += 1
+        return Move(claim, run.seq + 1, closes, arms, run.boxn, ("park", self.dice.choice([None, None, 1, 3])), True)
+
+
 @pytest.mark.parametrize("cap", [None, 1, 2])
 @pytest.mark.parametrize("tombstones", [True, False])
 @pytest.mark.parametrize("grace", [0, 2])
@@ -161,7 +198,19 @@ def test_the_stores_agree_with_the_model(
 ) -> None:  # fmt: skip
     beside = None if seed % ON_REDIS else redis_url
     stores = Lockstep(tmp_path, cap=cap, grace=grace, tombstones=tombstones, redis_url=beside)
-    walk = Walk(seed, stores)
+    go(Walk(seed, stores))
+
+
+@pytest.mark.parametrize("cap", [None, 3])
+@pytest.mark.parametrize("seed", range(CROWDS))
+def test_the_stores_agree_with_the_model_where_many_wait_for_one_event(
+    cap: int | None, seed: int, tmp_path: Path, redis_url: str
+) -> None:
+    go(Crowd(seed, Lockstep(tmp_path, cap=cap, grace=0, tombstones=True, redis_url=redis_url)))
+
+
+def go(walk: Walk) -> None:
+    """A whole walk; a difference tells how it came about."""
     try:
         for _ in range(STEPS):
             walk.step()
@@ -169,4 +218,4 @@ def test_the_stores_agree_with_the_model(
         error.add_note("\n".join(walk.trace))
         raise
     finally:
-        stores.close()
+        walk.stores.close()

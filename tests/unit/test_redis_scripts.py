@@ -34,7 +34,7 @@ def words_of(text: str) -> set[str]:
 
 def names_of(source: Source) -> set[str]:
     """What a file declares for itself and others."""
-    functions = re.findall(r"^local function (\w+)", source.text, re.MULTILINE)
+    functions = re.findall(r"^(?:local )?function (?:[A-Z]+\.)?(\w+)", source.text, re.MULTILINE)
     constants = re.findall(r"^local ([A-Z_, ]+) =", source.text, re.MULTILINE)
     state = [word.partition("=")[0] for word in source.state]
     return {*functions, *state, *(name for names in constants for name in names.split(", "))}

@@ -53,9 +53,11 @@ class Limits:
     ``start_every``: of so many promotions one takes the oldest start, so that resumes cannot starve starts (0: never).
     ``message_age_ms``: a producer's message older than that starts, answers and cancels nothing but a live run
     (0: none is too old).
+    ``chunk``: how many waits an event reaches in one step.
     ``lock_wait_ms``: how long a verb waits while another process writes.
 
-    On Redis, ``history_max``: how many entries of its history a run keeps, the newest ones; ``mirrored``: whether runs
+    On Redis, ``chunk_deferred``: how many waits it reaches in a later step, where only ``chunk`` are decided at once;
+    ``history_max``: how many entries of its history a run keeps, the newest ones; ``mirrored``: whether runs
     that start are shown in the documented keys; ``row_ttl_ms``: how long the documented row of an ended run is kept;
     ``claim_min_idle_ms``: when a message is taken from a process that took it and never came to an end;
     ``deliveries_max``: so many processes may try that; ``dlq_max``: how many entries the documented stream of dead
@@ -68,6 +70,7 @@ class Limits:
     lost_max: int = 100
     cap: int | None = None
     chunk: int = 100
+    chunk_deferred: int = 200
     outbox_per_claim: int = 16
     start_every: int = 8
     failures_max: int = 12

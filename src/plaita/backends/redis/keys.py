@@ -45,6 +45,7 @@ NAMES: Final[dict[str, str]] = {
     "priorities": "queue:{0}:priorities",
     "queues": "queues",
     "held": "held",
+    "deferred": "deferred",
     "running": "tenant_running:{0}",
     "parked": "parked:{0}:{1}",
     "tenants": "parked",

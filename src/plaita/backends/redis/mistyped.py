@@ -17,9 +17,9 @@ OWN: Final[Mapping[str, tuple[str, ...]]] = {
     "set": ("names", "queues", "tenants"),
     "string": ("name", "event_id", "closure", "version", "process"),
     "zset": (
-        "due", "leases", "priorities", "held", "parked", "kin", "ended", "by_status", "by_flow", "by_key", "by_tag",
-        "by_tenant", "event_times", "typed", "keyed", "waiting", "waiting_keyed", "tasks", "tasks_of", "closures_used",
-        "versions", "flows", "processes",
+        "due", "leases", "priorities", "held", "deferred", "parked", "kin", "ended", "by_status", "by_flow", "by_key",
+        "by_tag", "by_tenant", "event_times", "typed", "keyed", "waiting", "waiting_keyed", "tasks", "tasks_of",
+        "closures_used", "versions", "flows", "processes",
     ),
 }  # fmt: skip
 """Names of keys that are ours, by the type of what the store keeps there."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from plaita.backends.ports.queries import wait_view
 from plaita.backends.redis.audit import audit_store
@@ -84,9 +85,8 @@ class RedisQueries:
         return _numbered(await self._talk.call(*bounds, "WITHSCORES", "LIMIT", 0, size))
 
     async def waits(self, run_id: RunId, *, open_only: bool = True) -> list[WaitView]:
-        header, beside = await asyncio.gather(
-            self._talk.call("HGET", self._talk.key("run", run_id), "h"),
-            self._talk.call("HVALS", self._talk.key("waits", run_id)),
+        header, beside = await self._decided(
+            run_id, ("HGET", self._talk.key("run", run_id), "h"), ("HVALS", self._talk.key("waits", run_id))
         )
         within = [] if header is None else stored_of(run_id, header).live
         # One that is closed between the two reads is in both: the second is right.
@@ -109,12 +109,23 @@ class RedisQueries:
         return await audit_store(self._talk)
 
     async def _record(self, run_id: RunId) -> Record | None:
-        header, output, error, parent = await self._talk.call("HMGET", self._talk.key("run", run_id), *_RECORD)
+        [found] = await self._decided(run_id, ("HMGET", self._talk.key("run", run_id), *_RECORD))
+        header, output, error, parent = found
         if header is None:
             return None
         stored = stored_of(run_id, header)
         kind = await self._kinds.of(stored.kind)
         return None if kind is None else Record(stored, kind, output, error, parent)
+
+    async def _decided(self, run_id: RunId, *commands: tuple[str, ...]) -> list[Any]:
+        """What these commands say of a run once everything that was deferred of it is decided."""
+        deferred, *answers = await asyncio.gather(
+            self._talk.call("ZSCORE", self._talk.key("deferred"), run_id), *(self._talk.call(*c) for c in commands)
+        )
+        if deferred is None:
+            return answers
+        await self._talk.run("look", ids=[run_id])
+        return await asyncio.gather(*(self._talk.call(*command) for command in commands))
 
     async def _smallest(self, indexes: Sequence[tuple[str, ...]]) -> str:
         """The index with the fewest runs: the others are checked on what it finds."""

@@ -214,6 +214,7 @@ def _limits(limits: Limits) -> str:
         "lost_max": limits.lost_max,
         "cap": "false" if limits.cap is None else limits.cap,
         "chunk": limits.chunk,
+        "chunk_deferred": limits.chunk_deferred,
         "outbox_per_claim": limits.outbox_per_claim,
         "start_every": limits.start_every,
         "failures_max": limits.failures_max,

@@ -1,7 +1,8 @@
 """The whole store read into tables of this process: what the audit and the simulation look at.
 
-The indexes are taken as they are and not made from the headers, so that looking shows where the two differ. Reads one
-key after the other: under load a difference may be one of time, not of fact.
+The indexes are taken as they are and not made from the headers, so that looking shows where the two differ. What is
+deferred is decided before, as a claim would do it. Reads one key after the other: under load a difference may be one of
+time, not of fact.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from plaita.ports.runs import Submission
 from plaita.ports.values import Mail, RunId, WaitId
 
 SCANNED = 1_000
+LOOKED_AT = 100
 UNKNOWN = Kind("", "", "", "", ())
 """Stands for a kind that is not there."""
 MEMBER_HEAD = 14
@@ -39,6 +41,7 @@ MEMBER_HEAD = 14
 async def read_tables(talk: Talk) -> Tables:
     """Everything that belongs to the protocol."""
     talk, tables = talk.aside(), Tables()
+    await _decide_deferred(talk)
     await _read_events(talk, tables)
     ids = await _ids(talk)
     kinds = Kinds(talk)
@@ -47,6 +50,11 @@ async def read_tables(talk: Talk) -> Tables:
     await _read_due(talk, tables)
     await _read_ledger(talk, tables)
     return tables
+
+
+async def _decide_deferred(talk: Talk) -> None:
+    while ids := await talk.call("ZRANGE", talk.key("deferred"), 0, LOOKED_AT - 1):
+        await talk.run("look", ids=ids)
 
 
 async def _ids(talk: Talk) -> set[RunId]:

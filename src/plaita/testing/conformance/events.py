@@ -7,6 +7,8 @@ from plaita.ports.values import Mail, RunId, WaitId
 from plaita.testing.conformance.stage import RUN, WAIT, Contract, Stage, hand, listen
 
 W2 = WaitId("w2")
+CROWD = 330
+"""More than an event reaches in two steps."""
 
 
 class EventContract(Contract):
@@ -74,17 +76,55 @@ class EventContract(Contract):
         assert await stage.settle(claim, Keep(), closes=(Closing(WAIT, "timeout"),)) == WaitConflict(WAIT)
 
     async def test_a_fan_out_beyond_the_first_chunk_is_carried_on_by_claims(self, stage: Stage) -> None:
-        runs = 230
-        for number in range(runs):
+        for number in range(CROWD):
             await self._park(stage, listen(), run_id=f"r{number}")
         first = await stage.backend.publish("e", "pay", "k", b"{}")
         assert first.pending
-        assert 0 < first.woken < runs
+        assert 0 < first.woken < CROWD
         woken = 0
         while claims := await stage.take(50):
             woken += len(claims)
-        assert woken == runs
+        assert woken == CROWD
         assert not (await stage.backend.publish("e", "pay", "k", b"{}")).pending
+
+    async def test_what_a_later_chunk_reached_is_shown_as_of_then(self, stage: Stage) -> None:
+        for number in range(CROWD):
+            await self._park(stage, listen(), run_id=f"r{number}")
+        reached = await self._reach(stage, "e")
+        await stage.pass_time(5_000)
+        for run_id in ("r0", f"r{CROWD - 1}"):
+            assert await stage.waits(run_id) == {WAIT: "resolved"}
+            run = await stage.backend.run(RunId(run_id))
+            assert run is not None
+            assert run.due_ms == reached
+            resolved = (await stage.backend.history(RunId(run_id)))[-1]
+            assert (resolved.at_ms, b"wait_resolved" in resolved.data) == (reached, True)
+        assert await stage.backend.audit() == []
+
+    async def test_what_a_later_chunk_reached_is_in_the_history_before_anybody_looks_at_the_run(
+        self, stage: Stage
+    ) -> None:
+        for number in range(CROWD):
+            await self._park(stage, listen(), run_id=f"r{number}")
+        await self._reach(stage, "e")
+        assert b"wait_resolved" in (await stage.backend.history(RunId(f"r{CROWD - 1}")))[-1].data
+
+    async def test_a_later_event_does_not_set_back_what_an_earlier_one_made_due(self, stage: Stage) -> None:
+        for number in range(CROWD):
+            await self._park(stage, listen(by_filter=True), run_id=f"r{number}")
+        reached = await self._reach(stage, "e")
+        await stage.pass_time(5_000)
+        await self._reach(stage, "f")
+        run = await stage.backend.run(RunId(f"r{CROWD - 1}"))
+        assert run is not None
+        assert run.due_ms == reached
+
+    async def _reach(self, stage: Stage, event_id: str) -> int:
+        """Give an event to all who wait; answers the time."""
+        await stage.backend.publish(event_id, "pay", "k", b"{}")
+        while await stage.backend.carry_on(1):
+            pass
+        return stage.clock.now_ms()
 
     async def test_a_timeout_loses_to_an_event_that_the_fan_out_has_not_brought_yet(self, stage: Stage) -> None:
         for number in range(200):

@@ -39,7 +39,7 @@ local function carry_on(entry)
   local cut = string.find(entry, '\n', 1, true)
   local at, data = cjson.decode(string.sub(entry, 1, cut - 1)), string.sub(entry, cut + 1)
   if at[1] == 'event' then
-    local cursor = fan_out(event_of(at[2]), at[3])
+    local cursor = fan_further(event_of(at[2]), at[3])
     if cursor then
       redis.call('LSET', outbox_key(), 0, cjson.encode({'event', at[2], cursor}) .. '\n')
       stirred = true

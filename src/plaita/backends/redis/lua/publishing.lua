@@ -1,5 +1,5 @@
 --! fragment publishing
---! uses rows match finish
+--! uses rows match deferring
 -- An event gets its number and reaches the first waits; any claim carries the rest on.
 
 local function listening(place, after, before, limit)
@@ -21,11 +21,11 @@ local function listeners(event, after, limit)
   return found
 end
 
--- One chunk: the next cursor (nil when nothing is left), how many waits it reached, how many it resolved.
-local function fan_out(event, cursor)
+-- The first waits, decided at once: the next cursor (nil when nothing is left), how many it reached and resolved.
+local function fan_out(event)
   write_indexes()
   note_newest(typed_key(event.type), event.number)
-  local found = listeners(event, cursor, LIMITS.chunk)
+  local found = listeners(event, 0, LIMITS.chunk)
   local matched, woken = 0, 0
   local count = math.min(#found, LIMITS.chunk)
   for i = 1, count do
@@ -36,6 +36,30 @@ local function fan_out(event, cursor)
     if got == 'resolved' then woken = woken + 1 end
   end
   return count == LIMITS.chunk and found[count][1] or nil, matched, woken
+end
+
+-- The waits after the cursor: the next one. What can be deferred is, of others there are fewer at a time.
+local function fan_further(event, cursor)
+  write_indexes()
+  note_newest(typed_key(event.type), event.number)
+  local found = listeners(event, cursor, LIMITS.chunk_deferred)
+  local count = math.min(#found, LIMITS.chunk_deferred)
+  local members, decided, notes = {}, 0, {coming = {}, going = {}}
+  for i = 1, count do members[i] = cjson.decode(found[i][2]) end
+  local deferred = DEFERRED.among(members)
+  for i, at in ipairs(members) do
+    if not deferred[at[1]] and not DEFERRED.note(notes, at[1], at[2], event, found[i][2]) then
+      if decided == LIMITS.chunk then
+        count = i - 1
+        break
+      end
+      local run = find_run(at[1])
+      match(run, find_wait(run, at[2]))
+      decided = decided + 1
+    end
+  end
+  DEFERRED.write(notes)
+  return count > 0 and (count == LIMITS.chunk_deferred or count < #members) and found[count][1] or nil
 end
 
 local function publish(id, kind, key, data)
@@ -55,7 +79,7 @@ local function publish(id, kind, key, data)
     redis.call('HSET', event_key(number), 'key', key)
     redis.call('ZADD', keyed_key(kind, key), number, number)
   end
-  local cursor, matched, woken = fan_out(event, 0)
+  local cursor, matched, woken = fan_out(event)
   if cursor then
     redis.call('HSET', event_key(number), 'fan', 1)
     push_out({'event', number, cursor}, '')

@@ -15,10 +15,12 @@
 local TERMINAL = {completed = true, error = true, cancelled = true}
 local DEFAULT_TENANT = 'default'
 local NO_INPUT = '{}'
+local MEMBER = '%013d|%s'
+local DEFERRED = {}
 
 -- An index member: runs of one due time go in the order of their numbers.
 local function member_of(run)
-  return string.format('%013d|', run.rid) .. run.id
+  return string.format(MEMBER, run.rid, run.id)
 end
 
 local function id_of(member)
@@ -127,6 +129,7 @@ local function find_run(id)
   run.was = {due = run.due, nonce = run.nonce, status = run.status, ended = run.ended}
   rows[id] = run
   order[#order + 1] = run
+  if run.status == 'suspended' and not run.nonce then DEFERRED.decide(run) end
   return run
 end
 
@@ -182,6 +185,10 @@ local function save(run)
   local raw = header_text(run)
   if raw == run.raw then return end
   local was = run.was
+  if run.deferred then
+    put_member(deferred_key(), run.id, false)
+    run.deferred = nil
+  end
   if run.frames then
     redis.call('HSET', run_key(run.id), 'h', raw, 'f', run.frames)
     run.frames = nil
