@@ -8,11 +8,11 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
 from plaita.backends.configured import limits_of
 from plaita.backends.limits import Streams
-from plaita.backends.memory import MemoryBackend
 from plaita.backends.sqlite import SqliteBackend
 from plaita.backends.sqlite.connection import is_ready as readable
 from plaita.base.clock import new_id
@@ -25,8 +25,10 @@ from plaita.ports.processes import Facts
 from plaita.ports.programs import ProgramEvents
 from plaita.ports.published import PublishedRows
 from plaita.ports.values import RunId
-from plaita.server.worker import WorkerOptions
 from plaita.settings import Settings, StoreSettings, load_settings, unknown_variables, use_settings
+
+if TYPE_CHECKING:
+    from plaita.server.worker import WorkerOptions
 
 HOME = ".plaita"
 SQLITE = "sqlite:///"
@@ -115,6 +117,8 @@ def open_store(settings: Settings, *, create: bool = True) -> Backend:
         raise NotSupported("plaita runs on Linux and macOS, not on Windows", "use WSL 2")
     url = settings.store.url
     if url == "memory:":
+        from plaita.backends.memory import MemoryBackend
+
         return MemoryBackend(limits=limits_of(settings, os.environ))
     if url.startswith(REDIS):
         return _on_redis(settings)
@@ -164,6 +168,8 @@ def worker_options(
     named: bool = False,
 ) -> WorkerOptions:
     """Worker options from the settings. ``named``: the worker says who it is, and goes on saying so."""
+    from plaita.server.worker import WorkerOptions
+
     return WorkerOptions(
         concurrency=concurrency or settings.worker.concurrency,
         pool_size=settings.worker.pool_size,

@@ -13,11 +13,9 @@ from plaita.cli.screen import note, show_json
 from plaita.cli.turning import turn
 from plaita.cli.wording import Wording
 from plaita.control import looking
-from plaita.control.flow_files import absolute
 from plaita.control.shapes import Shape, task_shape
 from plaita.ports.backend import Backend
 from plaita.ports.values import RunId
-from plaita.runtime.driving import Drive, follow
 from plaita.settings import Settings
 
 T = TypeVar("T")
@@ -44,6 +42,8 @@ class Desk:
 
         What was decided stays decided when this process cannot load the flow: that is said, and left to another one.
         """
+        from plaita.runtime.driving import Drive, follow
+
         how = Drive(self.settings)
         try:
             await follow(self.store, RunId(execution_id), how, timeout_ms=timeout_ms, patience_ms=PATIENCE_MS)
@@ -80,7 +80,11 @@ def settings_of(store: str | None, imports: Sequence[str] | None = None) -> Sett
         if store is None or e.path != "PLAITA_STORE":
             raise
         raise InputError("--store", e.reason) from None
-    return replace(settings, imports=(*settings.imports, *(absolute(name) for name in imports or ())))
+    if not imports:
+        return settings
+    from plaita.control.flow_files import absolute
+
+    return replace(settings, imports=(*settings.imports, *map(absolute, imports)))
 
 
 def at_desk(

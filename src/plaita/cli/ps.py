@@ -39,9 +39,7 @@ def ps(
     from plaita.cli.desk import at_desk, settings_of
     from plaita.cli.screen import note, show_json, table, time_cell
     from plaita.cli.wording import label, waits_in_short
-    from plaita.control import looking
-    from plaita.control.choosing import Choice, first_of
-    from plaita.runtime.driving import unmoved
+    from plaita.control.crew import unmoved
 
     if where and after:
         raise typer.BadParameter("--where has no pages; --limit says how many")
@@ -52,10 +50,7 @@ def ps(
     filters = {"status": status, "flow_id": flow, "business_key": key, "tag": tag}
 
     async def work(desk: Desk) -> tuple[Shape, set[str]]:
-        if where:
-            page: Shape = {"items": await first_of(desk.store, Choice(where), limit, **filters), "next": None}
-        else:
-            page = await looking.list_executions(desk.store, **filters, limit=limit, cursor=after)
+        page = await _page(desk, where, after, limit, filters)
         return page, await unmoved(desk.store, page["items"])
 
     page, still = at_desk(work, settings_of(store), store)
@@ -77,3 +72,13 @@ def ps(
         note("no executions")
     if page["next"]:
         note(f"there are more: --after {page['next']}")
+
+
+async def _page(desk: Desk, where: str, after: str, limit: int, filters: dict[str, str]) -> Shape:
+    if where:
+        from plaita.control.choosing import Choice, first_of
+
+        return {"items": await first_of(desk.store, Choice(where), limit, **filters), "next": None}
+    from plaita.control.looking import list_executions
+
+    return await list_executions(desk.store, **filters, limit=limit, cursor=after)

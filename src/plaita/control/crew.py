@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
+from collections.abc import Sequence
 from typing import Final
 
 from plaita.base.moment import iso
+from plaita.control.explaining import takes
 from plaita.control.shapes import Shape
 from plaita.ports.backend import Backend
 from plaita.ports.processes import Process
+from plaita.ports.queries import RunView
+from plaita.ports.values import RunId
 
 PAGE: Final = 1_000
 
@@ -34,6 +39,21 @@ async def held_by(store: Backend) -> Counter[str]:
         found.update(view.token.nonce.rpartition(".")[0] for view in views if view.token is not None)
         if not cursor:
             return found
+
+
+async def unmoved(store: Backend, shapes: Sequence[Shape]) -> set[str]:
+    """Those of some executions that are said to run and that no live process moves or would take."""
+    running = [shape["execution_id"] for shape in shapes if shape["status"] == "running"]
+    views = [await store.run(RunId(execution_id)) for execution_id in running]
+    return {v.run_id for v in views if v is not None and not await is_moved(store, v)}
+
+
+async def is_moved(store: Backend, view: RunView) -> bool:
+    """Does a live process hold an execution, or one beside this one take it?"""
+    living = await store.living()
+    holder = None if view.token is None else view.token.nonce.rpartition(".")[0]
+    me = os.getpid()
+    return any(p.holder == holder or (p.pid != me and takes(p, view)) for p in living)
 
 
 def _shape(process: Process, running: int) -> Shape:

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from plaita.app import store_opener, worker_options
 from plaita.base.clock import Clock, SystemClock
 from plaita.base.errors import NotSupported
+from plaita.control.crew import is_moved
 from plaita.control.explaining import takes
 from plaita.control.looking import is_over, rests, run_of
-from plaita.control.shapes import Shape
 from plaita.core.callback import FlowCallback
 from plaita.ports.backend import Backend
 from plaita.ports.queries import RunView
@@ -32,7 +32,7 @@ T = TypeVar("T")
 
 __all__ = [
     "Drive", "drive", "drive_unless_taken", "follow", "follow_through", "go_on", "interrupted", "is_over",
-    "is_taken", "is_taken_in_time", "move_woken", "rests", "unmoved", "woken_by",
+    "is_taken", "is_taken_in_time", "move_woken", "rests", "woken_by",
 ]  # fmt: skip
 
 
@@ -203,18 +203,4 @@ async def interrupted(store: Backend, flow_id: str) -> list[RunView]:
     for status in ("running", "suspended"):
         views, _ = await store.runs(status=status, flow_id=flow_id, limit=PAGE)
         found += [v for v in views if status == "running" or v.retry_ms is not None]
-    return [v for v in found if not await _is_moved(store, v)]
-
-
-async def unmoved(store: Backend, shapes: Sequence[Shape]) -> set[str]:
-    """Those of some executions that are said to run and that no live process moves or would take."""
-    running = [shape["execution_id"] for shape in shapes if shape["status"] == "running"]
-    views = [await store.run(RunId(execution_id)) for execution_id in running]
-    return {v.run_id for v in views if v is not None and not await _is_moved(store, v)}
-
-
-async def _is_moved(store: Backend, view: RunView) -> bool:
-    living = await store.living()
-    holder = None if view.token is None else view.token.nonce.rpartition(".")[0]
-    me = os.getpid()
-    return any(p.holder == holder or (p.pid != me and takes(p, view)) for p in living)
+    return [v for v in found if not await is_moved(store, v)]
