@@ -76,7 +76,7 @@ def test_a_backup_is_a_whole_store(busy: Shell) -> None:
     refused = busy.plaita("backup copy.db")
     assert (refused.code, "--force" in refused.err) == (1, True)
     assert busy.plaita("backup copy.db --force --json").json["bytes"] > 0
-    with sqlite3.connect(busy.folder / "copy.db") as db:
+    with closing(sqlite3.connect(busy.folder / "copy.db")) as db:
         assert db.execute("PRAGMA integrity_check").fetchone() == ("ok",)
     [waiting] = ids(busy, "waiting")
     done = busy.plaita(f"""resume {waiting} --data '{{"yes": true}}' --store sqlite:///copy.db""")
