@@ -204,7 +204,7 @@ async def test_what_more_than_the_event_decides_is_not_deferred(why: str, redis_
     await stage.backend.close()
 
 
-async def test_what_is_deferred_is_seen_in_two_indexes_alone_until_somebody_looks(
+async def test_what_is_deferred_is_seen_in_three_indexes_alone_until_somebody_looks(
     stage: Stage, client: redis.Redis
 ) -> None:
     for number in range(2 * CHUNK):
@@ -215,6 +215,7 @@ async def test_what_is_deferred_is_seen_in_two_indexes_alone_until_somebody_look
     await stage.backend.carry_on(1)
     assert client.hgetall(f"plaita:run:{last}") == before
     assert client.zscore("plaita:deferred", last) == stage.clock.now_ms()
+    assert client.zscore("plaita:tenant_running:default", last) is not None
     assert len(await stage.take(100)) == 2 * CHUNK
     assert not client.exists("plaita:deferred")
 
