@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 
 from plaita.backends.rows import EventRow, OutRow, Rows, RunRow, WaitRow
+from plaita.backends.verbs.claim import SET_BACK_MS
 from plaita.backends.verbs.finish import latest_time
 from plaita.backends.verbs.match import awaits_verdict
 from plaita.ports.values import TERMINAL
@@ -57,7 +58,8 @@ def _of_run(rows: Rows, run: RunRow, queue: set[int]) -> list[str]:
 def _of_wake_source(run: RunRow, waits: list[WaitRow], now: int) -> Iterator[str]:
     """Nobody holds the run and it does not wait for a slot: who will look at it, and in time?
 
-    ``now`` is the latest time the clock has shown: it may have gone back since the run became due.
+    ``now`` is the latest time the clock has shown: it may have gone back since the run became due. One that a process
+    could not load is looked at again a little later than its wait wants.
     """
     is_open = [w for w in waits if w.state == "open"]
     if run.due is None:
@@ -66,7 +68,8 @@ def _of_wake_source(run: RunRow, waits: list[WaitRow], now: int) -> Iterator[str
         elif not is_open:
             yield "is stranded: no due entry, no open wait"
     deadline = min([w.deadline for w in is_open if w.deadline is not None], default=None)
-    if deadline is not None and (run.due is None or run.due > max(deadline, now)):
+    latest = now + SET_BACK_MS if run.blocked_reason else now
+    if deadline is not None and (run.due is None or run.due > max(deadline, latest)):
         yield f"has a wait until {deadline} and is due at {run.due}"
 
 

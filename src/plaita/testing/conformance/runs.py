@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 
 from plaita.base.duration import DAY_MS
 from plaita.base.json import decode
@@ -73,6 +74,16 @@ class ClaimContract(Contract):
         stage.clock.advance(1_000)
         [claim] = await stage.take()
         assert claim.header.tries == 1
+
+    async def test_a_timer_of_a_run_whose_definition_cannot_be_loaded_waits_too(self, stage: Stage) -> None:
+        deadline = stage.clock.now_ms() + 100
+        arm = replace(hand(), deadline_ms=deadline)
+        await stage.settle(await stage.hold(), Park(deadline), arms=(arm,))
+        stage.clock.advance(200)
+        assert await stage.take(lacks=frozenset({"closure"})) == []
+        assert await stage.backend.audit() == []
+        stage.clock.advance(1_000)
+        assert len(await stage.take()) == 1
 
     async def test_a_run_in_its_second_fruitless_claim_goes_to_an_idle_process_alone(self, stage: Stage) -> None:
         await stage.hold("suspect")
