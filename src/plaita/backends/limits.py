@@ -56,10 +56,10 @@ class Limits:
     ``chunk``: how many waits an event reaches in one step.
     ``lock_wait_ms``: how long a verb waits while another process writes.
 
-    On Redis, ``chunk_deferred``: how many waits it reaches in a later step, where only ``chunk`` are decided at once;
-    ``history_max``: how many entries of its history a run keeps, the newest ones; ``mirrored``: whether runs
-    that start are shown in the documented keys; ``row_ttl_ms``: how long the documented row of an ended run is kept;
-    ``claim_min_idle_ms``: when a message is taken from a process that took it and never came to an end;
+    On Redis, ``chunk_deferred``: how many waits it reaches in a later step that is no claim, where only ``chunk`` are
+    decided at once; ``history_max``: how many entries of its history a run keeps, the newest ones; ``mirrored``:
+    whether runs that start are shown in the documented keys; ``row_ttl_ms``: how long the documented row of an ended
+    run is kept; ``claim_min_idle_ms``: when a message is taken from a process that took it and never came to an end;
     ``deliveries_max``: so many processes may try that; ``dlq_max``: how many entries the documented stream of dead
     letters has; ``confirm_ms``: how long what comes from outside waits for a replica (0: not); ``streams``: what the
     documented streams are called; ``fleet``: what messages are stamped with and compared with.

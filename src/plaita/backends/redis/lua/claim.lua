@@ -196,7 +196,7 @@ local function take_due(n, takeovers)
 end
 
 local takeovers = contact() <= now
-pump(LIMITS.outbox_per_claim)
+pump(LIMITS.outbox_per_claim, LIMITS.chunk)
 flush()
 local held = held_runs(args.nonce)
 for _, run in ipairs(held) do run.due = now + LIMITS.lease end

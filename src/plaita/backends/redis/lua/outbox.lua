@@ -34,12 +34,12 @@ local function event_of(number)
   return {number = number, type = row[1], key = row[2]}
 end
 
--- Answers whether there is more of it.
-local function carry_on(entry)
+-- Answers whether there is more of it. most: waits of a fan-out.
+local function carry_on(entry, most)
   local cut = string.find(entry, '\n', 1, true)
   local at, data = cjson.decode(string.sub(entry, 1, cut - 1)), string.sub(entry, cut + 1)
   if at[1] == 'event' then
-    local cursor = fan_further(event_of(at[2]), at[3])
+    local cursor = fan_further(event_of(at[2]), at[3], most)
     if cursor then
       redis.call('LSET', outbox_key(), 0, cjson.encode({'event', at[2], cursor}) .. '\n')
       stirred = true
@@ -58,11 +58,11 @@ local function carry_on(entry)
 end
 
 -- Carry on up to so many entries, and one chunk of a fan-out at most; answers how many there were.
-local function pump(entries)
+local function pump(entries, most)
   for done = 0, entries - 1 do
     local entry = redis.call('LINDEX', outbox_key(), 0)
     if not entry then return done end
-    if carry_on(entry) then return done + 1 end
+    if carry_on(entry, most) then return done + 1 end
   end
   return entries
 end

@@ -38,12 +38,12 @@ local function fan_out(event)
   return count == LIMITS.chunk and found[count][1] or nil, matched, woken
 end
 
--- The waits after the cursor: the next one. What can be deferred is, of others there are fewer at a time.
-local function fan_further(event, cursor)
+-- So many waits after the cursor: the next one. What can be deferred is, of others there are fewer at a time.
+local function fan_further(event, cursor, most)
   write_indexes()
   note_newest(typed_key(event.type), event.number)
-  local found = listeners(event, cursor, LIMITS.chunk_deferred)
-  local count = math.min(#found, LIMITS.chunk_deferred)
+  local found = listeners(event, cursor, most)
+  local count = math.min(#found, most)
   local members, decided, notes = {}, 0, {coming = {}, going = {}}
   for i = 1, count do members[i] = cjson.decode(found[i][2]) end
   local deferred = DEFERRED.among(members)
@@ -59,7 +59,7 @@ local function fan_further(event, cursor)
     end
   end
   DEFERRED.write(notes)
-  return count > 0 and (count == LIMITS.chunk_deferred or count < #members) and found[count][1] or nil
+  return count > 0 and (count == most or count < #members) and found[count][1] or nil
 end
 
 local function publish(id, kind, key, data)
