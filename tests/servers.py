@@ -9,7 +9,7 @@ import subprocess
 import tempfile
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
@@ -85,12 +85,24 @@ def redis_over_tcp(*options: str) -> Iterator[str]:
         yield f"redis://127.0.0.1:{port}"
 
 
-def free_port() -> int:
-    """A port that nobody listens on now."""
-    with socket.socket() as listening:
-        listening.bind(("127.0.0.1", 0))
-        port: int = listening.getsockname()[1]
-        return port
+def free_port(count: int = 1) -> int:
+    """A port that nobody listens on now, the first of so many beside one another."""
+    while True:
+        with ExitStack() as stack:
+            port = _bind(stack, 0)
+            try:
+                for beside in range(port + 1, port + count):
+                    _bind(stack, beside)
+            except (OSError, OverflowError):
+                continue
+            return port
+
+
+def _bind(stack: ExitStack, port: int) -> int:
+    listening = stack.enter_context(socket.socket())
+    listening.bind(("127.0.0.1", port))
+    bound: int = listening.getsockname()[1]
+    return bound
 
 
 def _await_ready(process: subprocess.Popen[str]) -> threading.Thread:

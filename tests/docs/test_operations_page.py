@@ -47,7 +47,7 @@ def play(shell: Shell, block: Block) -> None:
             for command in block.commands:
                 runs(shell, command.replace("ID", newest))
         case "operated":
-            port = free_port()
+            port = free_port(2)
             worker, *rest = [command.replace(str(FIRST), str(port)) for command in block.commands]
             with operated(shell, worker):
                 for command in rest:

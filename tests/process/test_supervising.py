@@ -69,7 +69,7 @@ class Crew:
 
 
 async def test_each_child_has_a_name_a_port_and_a_holder_of_its_own(tmp_path: Path) -> None:
-    port = free_port()
+    port = free_port(2)
     crew = Crew(tmp_path, f"{READY}; {UNTIL_TOLD}", processes=2, metrics_port=port)
     running = asyncio.create_task(crew.run())
     await crew.told(2)

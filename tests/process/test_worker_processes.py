@@ -161,7 +161,7 @@ def pages_at(port: int) -> list[str]:
 
 
 def test_each_process_serves_its_pages_is_listed_and_logs_one_object_a_line(tmp_path: Path) -> None:
-    port = free_port()
+    port = free_port(2)
     fleet = Fleet(tmp_path, ("--processes", "2", "--metrics-port", str(port), "--metrics-host", "127.0.0.1", "--debug"))
     fleet.runtime().close()
     log = tmp_path / "log"

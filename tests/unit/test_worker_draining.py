@@ -13,7 +13,7 @@ from plaita.base.errors import Unavailable
 from plaita.control.starting import StartOptions, start_flow
 from plaita.node.registry import get_default_registry
 from plaita.ports.inbox import Accepted
-from plaita.ports.processes import Facts, Process
+from plaita.ports.processes import Facts, Process, State
 from plaita.ports.runs import SettleAnswer, Step
 from plaita.ports.values import RunId
 from plaita.server.worker import Surroundings, Worker, WorkerOptions
@@ -57,9 +57,11 @@ class Away(MemoryBackend):
 class Silent(MemoryBackend):
     """Once it is asked to, it answers nothing any more, whatever it is asked."""
 
-    def __init__(self) -> None:
+    def __init__(self, from_state: State | None = None) -> None:
+        """``from_state``: it is silent from when it hears that a worker is in it."""
         super().__init__()
-        self.silent, self.asked = False, asyncio.Event()
+        self.silent, self.asked, self.from_state = False, asyncio.Event(), from_state
+        self.heard: list[State] = []
 
     async def _answer(self) -> None:
         if self.silent:
@@ -71,6 +73,8 @@ class Silent(MemoryBackend):
         return await super().accept(n)
 
     async def announce(self, process: Process) -> bool:
+        self.heard.append(process.facts.state)
+        self.silent = self.silent or process.facts.state == self.from_state
         await self._answer()
         return await super().announce(process)
 
@@ -131,3 +135,22 @@ async def test_a_store_that_hangs_keeps_no_worker_that_leaves(runs: int, monkeyp
     stop.set()
     async with asyncio.timeout(ENOUGH_S):
         await working
+
+
+@pytest.mark.parametrize(
+    ("state", "heard"),
+    [("running", ["starting", "running", "draining"]), ("draining", ["starting", "running", "draining"])],
+)
+async def test_a_store_that_hangs_is_told_no_further_state(
+    state: State, heard: list[State], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("plaita.server.worker.worker.FAREWELL_S", 0.05)
+    store, stop = Silent(state), asyncio.Event()
+    ready = asyncio.Event()
+    worker = Worker(store, WorkerOptions(drain_ms=50, facts=Facts("w-1"), poll_ms=10), Surroundings(ready=ready.set))
+    working = asyncio.create_task(worker.run(stop))
+    async with asyncio.timeout(ENOUGH_S):
+        await ready.wait()
+        stop.set()
+        await working
+    assert (store.heard, worker.presence.state) == (heard, "stopped")

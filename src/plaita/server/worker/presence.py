@@ -55,8 +55,12 @@ class Presence:
 
     async def say(self, state: State) -> None:
         """Say in which state it is now. A store that is away hears it at the next beat."""
-        self._state = state
+        self.become(state)
         await self._say()
+
+    def become(self, state: State) -> None:
+        """From now on it is in this state, which is not said."""
+        self._state = state
 
     async def beat(self, stop: asyncio.Event, every_ms: int) -> None:
         """Say again and again that the process is there."""

@@ -12,7 +12,7 @@ from plaita.base.clock import new_id
 from plaita.base.errors import Unavailable
 from plaita.core.imports import import_all
 from plaita.ports.backend import Backend
-from plaita.ports.processes import Process
+from plaita.ports.processes import Process, State
 from plaita.ports.runs import Claim, HandBack, Header, Step
 from plaita.server.worker.attempt import Attempt, Deps
 from plaita.server.worker.definitions import Definitions
@@ -27,8 +27,8 @@ from plaita.telemetry import events as told
 REAP_MS = 200
 """How often dead processes on this machine are looked for: takeover takes this long at most."""
 FAREWELL_S: Final = 2.0
-"""How long a worker that leaves waits for each thing that it says to a store without an answer. There are five at most:
-what intake has under way, and that the worker drains, has cut its runs, stops, and is gone."""
+"""How long a worker waits for each thing that it says to a store without an answer when it comes or leaves. There are
+five at most: that it runs, what intake has under way, and that it drains, has cut its runs, and is gone."""
 PRUNE_EVERY_MS = 3_600_000
 """How often a worker removes ended runs that are past their retention."""
 
@@ -78,6 +78,7 @@ class Worker:
         self._intake = Intake(self._deps, self, self.options)
         self._ready, self._drain_ms = around.ready, self.options.drain_ms
         self._told_to_stop = asyncio.Event()
+        self._unheard = False
         self._given_back = asyncio.Event()
 
     @property
@@ -107,7 +108,7 @@ class Worker:
         self._mail.listen()
         renewing = self._renewal.start(self._spawner, asyncio.get_running_loop())
         try:
-            await self.presence.say("running")
+            await self._soon("announce", lambda: self.presence.say("running"))
             if self._ready is not None:
                 self._ready()
             async with asyncio.TaskGroup() as group:
@@ -129,7 +130,7 @@ class Worker:
             if renewing is not None:
                 renewing.cancel()
             self._pool.close()
-            await self._soon("announce", lambda: self.presence.say("stopping"))
+            await self._leave("stopping")
             self.presence.leave()
             await self._soon("withdraw", lambda: self._store.withdraw(self.holder))
             self._telemetry.emit(told.WORKER_STOPPED, holder=self.holder, handed_back=handed_back)
@@ -140,8 +141,15 @@ class Worker:
             self._drain_ms = 0
         self._told_to_stop.set()
 
-    async def _soon(self, verb: str, ask: Callable[[], Awaitable[object]]) -> None:
-        """At the end; a store that does not hear it finds out when the leases end."""
+    async def _leave(self, state: State) -> None:
+        """Say in which state this worker leaves. A store that did not hear the last one is not told the next."""
+        if self._unheard:
+            self.presence.become(state)
+        else:
+            self._unheard = not await self._soon("announce", lambda: self.presence.say(state))
+
+    async def _soon(self, verb: str, ask: Callable[[], Awaitable[object]]) -> bool:
+        """Was it heard at once? A store that did not hear it finds out at the next beat, or when the leases end."""
         try:
             async with asyncio.timeout(FAREWELL_S):
                 await ask()
@@ -150,6 +158,9 @@ class Worker:
         except TimeoutError:
             silent = f"no answer within {FAREWELL_S:.0f} s"
             self._telemetry.emit(told.STORE_UNAVAILABLE, store=self._store.name, verb=verb, error=silent)
+        else:
+            return True
+        return False
 
     async def changed(self, timeout_ms: int) -> None:
         """Return when a run was given back, or after the timeout."""
@@ -222,7 +233,7 @@ class Worker:
         self._deps.draining.set()
         async with asyncio.TaskGroup() as group:
             if self.options.facts.instance:
-                group.create_task(self._soon("announce", lambda: self.presence.say("draining")))
+                group.create_task(self._leave("draining"))
             return await self._empty()
 
     async def _empty(self) -> int:
