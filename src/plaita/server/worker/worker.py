@@ -78,7 +78,7 @@ class Worker:
         self._intake = Intake(self._deps, self, self.options)
         self._ready, self._drain_ms = around.ready, self.options.drain_ms
         self._told_to_stop = asyncio.Event()
-        self._unheard = False
+        self._unanswered = False
         self._given_back = asyncio.Event()
 
     @property
@@ -130,7 +130,7 @@ class Worker:
             if renewing is not None:
                 renewing.cancel()
             self._pool.close()
-            await self._leave("stopping")
+            await self._say_leaving("stopping")
             self.presence.leave()
             await self._soon("withdraw", lambda: self._store.withdraw(self.holder))
             self._telemetry.emit(told.WORKER_STOPPED, holder=self.holder, handed_back=handed_back)
@@ -141,15 +141,15 @@ class Worker:
             self._drain_ms = 0
         self._told_to_stop.set()
 
-    async def _leave(self, state: State) -> None:
-        """Say in which state this worker leaves. A store that did not hear the last one is not told the next."""
-        if self._unheard:
+    async def _say_leaving(self, state: State) -> None:
+        """Say in which state this worker leaves. A store that gave the last one no answer is not told the next."""
+        if self._unanswered:
             self.presence.become(state)
         else:
-            self._unheard = not await self._soon("announce", lambda: self.presence.say(state))
+            self._unanswered = not await self._soon("announce", lambda: self.presence.say(state))
 
     async def _soon(self, verb: str, ask: Callable[[], Awaitable[object]]) -> bool:
-        """Was it heard at once? A store that did not hear it finds out at the next beat, or when the leases end."""
+        """Was it done in time? A store that did not hear it finds out at the next beat, or when the leases end."""
         try:
             async with asyncio.timeout(FAREWELL_S):
                 await ask()
@@ -233,7 +233,7 @@ class Worker:
         self._deps.draining.set()
         async with asyncio.TaskGroup() as group:
             if self.options.facts.instance:
-                group.create_task(self._leave("draining"))
+                group.create_task(self._say_leaving("draining"))
             return await self._empty()
 
     async def _empty(self) -> int:
